@@ -1,0 +1,72 @@
+"""What to run and how to know that it lives: plain data, with nothing about where it runs."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Argv = tuple[str, ...]
+"""A command as its words; never a shell line."""
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Readiness(_Value):
+    """When the app counts as alive.
+
+    Without `accept` every answer below 500 that the app itself gave counts (401, 403, 404 and redirects included).
+    A body that holds one of `failure_signs` is an error page, whatever its status; each maps to a remedy.
+    """
+
+    path: str = "/"
+    accept: tuple[int, ...] = ()
+    failure_signs: dict[str, str] = Field(default_factory=dict)
+    websocket_path: str | None = None
+    """Where the live-reload socket listens, when the framework has one."""
+    websocket_protocol: str | None = None
+
+
+class Note(_Value):
+    """One choice that detection made: what, and the file (and line) that decided it."""
+
+    text: str
+    file: str | None = None
+    line: int | None = None
+
+
+class LaunchPlan(_Value):
+    """Everything a launch needs to know about a repository. Paths are relative to the clone; `.` is its top."""
+
+    kind: str
+    """A short machine word: `vite`, `next`, `django`, `static`, …"""
+    title: str
+    """What a person reads in the comment: `Vite 8 with npm`."""
+    root: str = "."
+    """Where `start` runs."""
+    install_root: str = "."
+    """Where `install` runs: in a workspace, the folder with the lockfile."""
+    package_manager: str | None = None
+    install: Argv | None = None
+    install_relaxed: Argv | None = None
+    """Tried once when `install` fails because the lockfile does not match its manifest."""
+    setup: tuple[Argv, ...] = ()
+    """Commands between install and start, run in `root`: database migrations and the like."""
+    build: Argv | None = None
+    start: Argv
+    port: int
+    """The port that `start` listens on (`PORT` is set to it as well)."""
+    env: dict[str, str] = Field(default_factory=dict)
+    """Variables for every command, laid over those that each launch sets."""
+    needs_env: tuple[str, ...] = ()
+    """Names of variables without which the app does not serve."""
+    runtime: dict[str, str] = Field(default_factory=dict)
+    """Tool to version or range, as the repository asks for it: `{"node": ">=20"}`."""
+    install_inputs: tuple[str, ...] = ()
+    """Files whose change asks for a new install: manifests and lockfiles."""
+    restart_inputs: tuple[str, ...] = ()
+    """Files whose change asks for a restart even if nothing is installed anew: configuration read at start."""
+    reloads: bool = True
+    """Whether the running server picks up changed sources by itself."""
+    readiness: Readiness = Field(default_factory=Readiness)
+    notes: tuple[Note, ...] = ()
+    ambiguous: bool = False
+    """Whether asking, or naming the choice, is right."""
