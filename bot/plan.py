@@ -45,6 +45,8 @@ class LaunchPlan(_Value):
     install_root: str = "."
     """Where `install` runs: in a workspace, the folder with the lockfile."""
     package_manager: str | None = None
+    prepare: tuple[Argv, ...] = ()
+    """Commands before `install`, run in `install_root` and safe to repeat: making a virtual environment."""
     install: Argv | None = None
     install_relaxed: Argv | None = None
     """Tried once when `install` fails because the lockfile does not match its manifest."""
@@ -70,3 +72,48 @@ class LaunchPlan(_Value):
     notes: tuple[Note, ...] = ()
     ambiguous: bool = False
     """Whether asking, or naming the choice, is right."""
+
+
+_LAUNCH_ENVIRONMENT = {
+    "CI": "1",
+    "BROWSER": "none",
+    "HUSKY": "0",
+    "NEXT_TELEMETRY_DISABLED": "1",
+    "NUXT_TELEMETRY_DISABLED": "1",
+    "GATSBY_TELEMETRY_DISABLED": "1",
+    "ASTRO_TELEMETRY_DISABLED": "1",
+    "STORYBOOK_DISABLE_TELEMETRY": "1",
+    "NG_CLI_ANALYTICS": "false",
+    "COREPACK_ENABLE_DOWNLOAD_PROMPT": "0",
+    "npm_config_fund": "false",
+    "npm_config_audit": "false",
+    "npm_config_update_notifier": "false",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "PYTHONUNBUFFERED": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "HOST": "0.0.0.0",  # noqa: S104  (inside a sandbox, whose network is its own)
+    "HOSTNAME": "0.0.0.0",  # noqa: S104
+}
+
+
+def launch_environment(plan: LaunchPlan) -> dict[str, str]:
+    """The variables of every command of a launch: ours, the port, and the plan's own on top."""
+    return {**_LAUNCH_ENVIRONMENT, "PORT": str(plan.port), **plan.env}
+
+
+_LAUNCHERS = (("npx", "--yes"), ("uvx",))
+_OWN_NAMES = {"@yarnpkg/cli-dist": "yarn"}
+
+
+def spoken(argv: Argv) -> Argv:
+    """The command as the repository's people would type it: `npx --yes pnpm@9 run dev` reads `pnpm run dev`.
+
+    A package manager that is not on the PATH is fetched from its registry by a launcher; that is how it runs, not
+    what it means.
+    """
+    for launcher in _LAUNCHERS:
+        if argv[: len(launcher)] == launcher and len(argv) > len(launcher):
+            tool, *rest = argv[len(launcher) :]
+            name = tool if tool.rfind("@") <= 0 else tool[: tool.rfind("@")]
+            return (_OWN_NAMES.get(name, name), *rest)
+    return argv

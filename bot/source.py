@@ -8,11 +8,28 @@ import fnmatch
 import json
 import posixpath
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+import yaml
 
 MAX_FILE_BYTES = 1_000_000
 """No manifest worth reading is larger; a larger one counts as unreadable."""
+
+HEAD_BYTES = 4096
+"""As much of a lockfile as is worth reading: its first lines hold the format's version."""
+
+_LOCKFILES = frozenset({"pnpm-lock.yaml", "yarn.lock", "package-lock.json", "uv.lock", "poetry.lock", "pdm.lock"})
+
+
+def bytes_worth_reading(path: str) -> int:
+    """How many of a file's first bytes a reader should fetch.
+
+    A lockfile that is longer is cut there; any other file that is longer counts as unreadable (None).
+    """
+    return HEAD_BYTES if posixpath.basename(path) in _LOCKFILES else MAX_FILE_BYTES
 
 
 class FilesWanted(Exception):
@@ -38,6 +55,29 @@ class SourceTree:
     def paths(self) -> frozenset[str]:
         """Every file's path."""
         return self._paths
+
+    @cached_property
+    def _sorted(self) -> tuple[str, ...]:
+        return tuple(sorted(self._paths, key=lambda path: (path.count("/"), path)))
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[str]]:
+        index: dict[str, list[str]] = {}
+        for path in self._sorted:
+            index.setdefault(path.rpartition("/")[2], []).append(path)
+        return index
+
+    def named(self, *names: str) -> list[str]:
+        """The files with one of these base names, nearest to the root first."""
+        found = [path for name in names for path in self._by_name.get(name, ())]
+        return sorted(found, key=lambda path: (path.count("/"), path))
+
+    def within(self, folder: str) -> list[str]:
+        """The files below a folder, as paths relative to it, nearest first."""
+        if folder == ".":
+            return list(self._sorted)
+        prefix = f"{folder}/"
+        return [path.removeprefix(prefix) for path in self._sorted if path.startswith(prefix)]
 
     def has(self, path: str) -> bool:
         """Whether a file or folder of that path exists."""
@@ -65,8 +105,7 @@ class SourceTree:
 
     def glob(self, pattern: str) -> list[str]:
         """The files that match a shell pattern, sorted, nearest to the root first. `*` does cross folders."""
-        found = fnmatch.filter(self._paths, pattern)
-        return sorted(found, key=lambda path: (path.count("/"), path))
+        return fnmatch.filter(self._sorted, pattern)
 
     def json(self, path: str) -> dict[str, Any] | None:
         """A JSON file's object, or None when there is none that can be parsed."""
@@ -89,6 +128,16 @@ class SourceTree:
         except (ValueError, RecursionError):
             return None
 
+    def yaml(self, path: str) -> Any:
+        """A YAML file's value (its own tags read as None), or None when it cannot be parsed."""
+        text = self.read(path)
+        if text is None:
+            return None
+        try:
+            return yaml.load(text, Loader=_PlainLoader)  # noqa: S506  (a safe loader that knows fewer tags, not more)
+        except (yaml.YAMLError, ValueError, RecursionError):
+            return None
+
     def with_contents(self, contents: Mapping[str, bytes | None]) -> "SourceTree":
         """The same tree with more of its files read."""
         return SourceTree(self._paths, {**self._contents, **contents})
@@ -98,3 +147,67 @@ def _parents(path: str) -> Iterable[str]:
     while "/" in path:
         path = path.rpartition("/")[0]
         yield path
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """One folder of a tree; names given to it are relative to the folder. `path` is `.` for the top of the clone."""
+
+    tree: SourceTree
+    path: str = "."
+
+    def at(self, name: str) -> str:
+        """The path, relative to the clone, of something in this folder."""
+        return posixpath.normpath(posixpath.join(self.path, name))
+
+    def has(self, name: str) -> bool:
+        """Whether the folder holds such a file or folder."""
+        return self.tree.has(self.at(name))
+
+    def first(self, *names: str) -> str | None:
+        """The first of these names that exists."""
+        return next((name for name in names if self.has(name)), None)
+
+    def read(self, name: str) -> str | None:
+        """A file's text; see `SourceTree.read`."""
+        return self.tree.read(self.at(name))
+
+    def text(self, name: str) -> str:
+        """A file's text, empty when there is none."""
+        return self.read(name) or ""
+
+    def json(self, name: str) -> dict[str, Any] | None:
+        """A JSON file's object; see `SourceTree.json`."""
+        return self.tree.json(self.at(name))
+
+    def toml(self, name: str) -> dict[str, Any] | None:
+        """A TOML file's table; see `SourceTree.toml`."""
+        return self.tree.toml(self.at(name))
+
+    def yaml(self, name: str) -> Any:
+        """A YAML file's value; see `SourceTree.yaml`."""
+        return self.tree.yaml(self.at(name))
+
+    def want(self, *names: str) -> None:
+        """Ask for several files at once; see `SourceTree.want`."""
+        self.tree.want(*map(self.at, names))
+
+    def files(self, depth: int = 1) -> list[str]:
+        """The files at most `depth` levels down, nearest first; 1 means directly in the folder."""
+        return [name for name in self.tree.within(self.path) if name.count("/") < depth]
+
+    def upwards(self) -> Iterator["Folder"]:
+        """This folder and those around it, up to the top of the clone."""
+        path = self.path
+        while path != ".":
+            yield Folder(self.tree, path)
+            path = posixpath.dirname(path) or "."
+        yield Folder(self.tree)
+
+
+class _PlainLoader(yaml.CSafeLoader):
+    """Reads plain data. `!!python/name:` and other tags, which MkDocs files hold, become None instead of an error."""
+
+
+_PlainLoader.add_multi_constructor("", lambda _loader, _suffix, _node: None)  # type: ignore[no-untyped-call]
+_PlainLoader.add_multi_constructor("tag:", lambda _loader, _suffix, _node: None)  # type: ignore[no-untyped-call]
