@@ -83,6 +83,10 @@ class SandboxUnavailable(WorldFault):
     """The Sandbox API refused, limited or did not answer."""
 
 
+class SandboxGone(SandboxUnavailable):
+    """The sandbox does not exist, or its session has ended and there is nothing to resume it from."""
+
+
 class OperatorFault(PreviewError):
     """The configuration is wrong. The message names the setting or the file, and the fix."""
 

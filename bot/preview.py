@@ -1,9 +1,8 @@
 """The nouns: repository, commit, pull request, preview, launch; and which phase may follow which."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
-from typing import NewType
+from typing import Any, NewType
 
 RepoId = NewType("RepoId", int)
 """GitHub's numeric repository id: it survives renames and transfers, a name does not."""
@@ -114,37 +113,67 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Box:
+    """What stands in a preview's sandbox, as far as it is known for certain.
+
+    `sha` is checked out. `install_key` names the manifests that were last installed completely, `start_key` the
+    configuration that the running `server` (a process id of the Sandbox API) was started with.
+    """
+
+    sha: CommitSha
+    install_key: str | None = None
+    start_key: str | None = None
+    server: str | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
-    """One attempt to bring up one commit. `generation` counts up by one per preview; times are UTC."""
+    """One attempt to bring up one commit. `generation` counts up per preview; times are seconds since the epoch."""
 
     preview_id: int
     generation: int
     sha: CommitSha
     phase: Phase
-    requested_at: datetime
-    phase_since: datetime
-    ready_at: datetime | None = None
+    requested_at: float
+    phase_since: float
+    ready_at: float | None = None
     url: str | None = None
-    detected: str | None = None
-    updated_in_place: bool = False
+    in_place: bool = False
+    plan: dict[str, Any] | None = None
+    """A `bot.plan.LaunchPlan` as JSON, once detected."""
     notes: tuple[str, ...] = ()
+    timings: dict[str, float] = field(default_factory=dict)
+    """Seconds spent in each phase that is over."""
     failure: Failure | None = None
     stop_reason: StopReason | None = None
 
     @property
     def seconds_to_ready(self) -> float | None:
-        """Seconds from the push (as it reached us) to an answering URL."""
-        return (self.ready_at - self.requested_at).total_seconds() if self.ready_at else None
+        """Seconds from the push, as it reached us, to an answering URL."""
+        return self.ready_at - self.requested_at if self.ready_at else None
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The live copy of one pull request: one per (repository id, number). It owns the comment and the sandbox."""
+    """The live copy of one pull request: one per (repository id, number). It owns the comment and the sandbox.
+
+    `generation` counts every decision (launch or stop); a run that holds an older one has been superseded.
+    `wanted`: whether it should run. `held`: stopped by a person, and left so until a person says otherwise.
+    `version` counts changes worth telling; `reported_version` is the last one that GitHub shows.
+    """
 
     id: int
     repository: Repository
     number: int
     sandbox_name: str
-    generation: int
+    generation: int = 0
+    wanted: bool = False
+    held: bool = False
+    stop_reason: StopReason | None = None
+    approved_sha: CommitSha | None = None
     comment_id: int | None = None
-    launch: Launch | None = field(default=None)
+    version: int = 0
+    reported_version: int = 0
+    box: Box | None = None
+    launch: Launch | None = None

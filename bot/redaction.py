@@ -1,0 +1,90 @@
+"""What may leave the bot: secrets masked, terminal codes and Markdown defused, long output cut to its tail."""
+
+import base64
+import re
+from collections.abc import Iterable
+from urllib.parse import quote
+
+MASK = "•••"
+MIN_SECRET_LENGTH = 6
+"""Shorter values would mask ordinary words."""
+
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC: titles, links
+    r"|\x1b[PX^_][^\x1b]*(?:\x1b\\)?"  # DCS and its kin
+    r"|\x1b[@-Z\\-_]"
+)
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"  # zero-width and bidirectional marks: text that lies
+)
+
+
+class Redactor:
+    """Masks every secret that it was told of, as it is, base64-encoded and URL-encoded."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._forms: set[str] = set()
+        for secret in secrets:
+            self.add(secret)
+
+    def add(self, secret: str) -> None:
+        """Mask this value from now on. Values under six characters are left alone."""
+        if len(secret) < MIN_SECRET_LENGTH:
+            return
+        self._forms |= {secret, quote(secret, safe=""), *_base64_forms(secret)}
+        if "\n" in secret:  # a key in PEM form is printed line by line
+            self._forms |= {line for line in secret.splitlines() if len(line) > 2 * MIN_SECRET_LENGTH}
+
+    def mask(self, text: str) -> str:
+        """The text without secrets."""
+        for form in sorted(self._forms, key=len, reverse=True):
+            text = text.replace(form, MASK)
+        return text
+
+
+def _base64_forms(secret: str) -> set[str]:
+    """The parts of a secret's base64 form that do not depend on what stands before and after it."""
+    forms = set()
+    for shift in range(3):
+        encoded = base64.b64encode(b"\0" * shift + secret.encode()).decode().rstrip("=")
+        core = encoded[(0, 2, 3)[shift] : len(encoded) - len(encoded) % 4]
+        if len(core) >= 2 * MIN_SECRET_LENGTH:
+            forms |= {core, core.replace("+", "-").replace("/", "_")}
+    return forms
+
+
+def plain(text: str) -> str:
+    """Text without terminal codes, control and invisible characters; a rewritten line keeps its last state."""
+    text = _ESCAPES.sub("", text.replace("\r\n", "\n"))
+    lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return _CONTROLS.sub("", "\n".join(lines))
+
+
+def tail(text: str, *, lines: int = 40, characters: int = 4000) -> str:
+    """The last lines, at most so many and so long, saying so when something was cut."""
+    all_lines = text.strip("\n").split("\n")
+    kept = "\n".join(all_lines[-lines:])
+    if len(kept) > characters:
+        kept = kept[-characters:].partition("\n")[2] or kept[-characters:]
+        return f"… (cut)\n{kept}"
+    return f"… ({len(all_lines) - lines} lines before)\n{kept}" if len(all_lines) > lines else kept
+
+
+def code_block(text: str) -> str:
+    """A fenced block that its content cannot close. Mentions in a fence notify nobody."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def inline(text: str) -> str:
+    """Text for one line of Markdown or a table cell: no markup, no HTML, no mention, no link, no line break.
+
+    Numeric character references render as themselves and mean nothing to Markdown:
+    https://spec.commonmark.org/0.31.2/#entity-and-numeric-character-references
+    """
+    text = " ".join(plain(text).split())
+    text = text.replace("&", "&#38;")
+    return re.sub(r"(?<!&)[#]|[\\`*_{}\[\]<>|~@!:]", lambda m: f"&#{ord(m[0])};", text)

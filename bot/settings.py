@@ -1,0 +1,139 @@
+"""The environment: every setting of the bot, typed; secrets typed as secrets."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated
+
+from platformdirs import user_data_path
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from bot.errors import OperatorFault
+
+EMBEDDED = "embedded"
+VERCEL = "vercel"
+
+
+def _named(name: str) -> AliasChoices:
+    """A setting that keeps the name which GitHub or Vercel gave it."""
+    return AliasChoices(name)
+
+
+class Settings(BaseSettings):
+    """Read from the environment, then from `.env.local` in the working directory (where `vercel env pull` writes)."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="PREVIEW_", env_file=".env.local", extra="ignore", frozen=True, env_ignore_empty=True
+    )
+
+    data_dir: Path = Field(default_factory=lambda: user_data_path("branch-preview-bot"))
+    """Where the database, the embedded engine and the git cache live."""
+    database_url: str = ""
+    """An SQLAlchemy URL; empty means SQLite in the data folder."""
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8080
+
+    engine: str = ""
+    """`embedded`, `vercel`, or the base URL of a Sandbox API. Empty: `vercel` with its credentials, else `embedded`."""
+    engine_token: SecretStr = SecretStr("")
+    """The bearer token of a Sandbox API named by URL."""
+
+    drafts: bool = False
+    """Whether drafts are previewed without being asked for."""
+    bots: bool = False
+    """Whether pull requests opened by bots are previewed without being asked for."""
+    resources_vcpus: Annotated[int, Field(ge=1, le=32)] = 2
+    execution_time_limit: Annotated[int, Field(ge=60)] = 5 * 3600
+    """Seconds a sandbox may run before it is stopped."""
+    install_limit: Annotated[int, Field(ge=1)] = 900
+    """Seconds that installing, and each setup or build command, may take."""
+    ready_limit: Annotated[int, Field(ge=1)] = 300
+    """Seconds from starting the dev server to its first good answer."""
+    sweep_interval: Annotated[int, Field(ge=1)] = 60
+    """Seconds between two sweeps that compare pull requests with what runs."""
+    log_level: str = "info"
+
+    github_api_url: str = Field("https://api.github.com", validation_alias=_named("GITHUB_API_URL"))
+    github_token: SecretStr = Field(SecretStr(""), validation_alias=_named("GITHUB_TOKEN"))
+    github_app_id: str = Field("", validation_alias=_named("GITHUB_APP_ID"))
+    github_app_private_key: SecretStr = Field(SecretStr(""), validation_alias=_named("GITHUB_APP_PRIVATE_KEY"))
+    """The key in PEM form, or the path of the file that holds it."""
+    github_webhook_secret: SecretStr = Field(SecretStr(""), validation_alias=_named("GITHUB_WEBHOOK_SECRET"))
+
+    vercel_oidc_token: SecretStr = Field(SecretStr(""), validation_alias=_named("VERCEL_OIDC_TOKEN"))
+    vercel_token: SecretStr = Field(SecretStr(""), validation_alias=_named("VERCEL_TOKEN"))
+    vercel_team_id: str = Field("", validation_alias=_named("VERCEL_TEAM_ID"))
+    vercel_project_id: str = Field("", validation_alias=_named("VERCEL_PROJECT_ID"))
+
+    @field_validator("engine")
+    @classmethod
+    def _known_engine(cls, value: str) -> str:
+        if value in {"", EMBEDDED, VERCEL} or value.startswith(("http://", "https://")):
+            return value.rstrip("/")
+        raise ValueError("must be `embedded`, `vercel`, or the http(s) base URL of a Sandbox API")
+
+    @classmethod
+    def read(cls, **given: object) -> "Settings":
+        """The settings in force; `given` values win. Raises OperatorFault naming each wrong setting and why."""
+        try:
+            return cls(**given)  # type: ignore[arg-type]
+        except ValidationError as error:
+            raise OperatorFault("\n".join(_describe(item) for item in error.errors())) from None
+
+    @cached_property
+    def database(self) -> str:
+        """The SQLAlchemy URL in force."""
+        url = self.database_url or f"sqlite:///{self.data_dir / 'preview.db'}"
+        return url.replace("postgres://", "postgresql://", 1).replace("postgresql://", "postgresql+psycopg://", 1)
+
+    @cached_property
+    def sandbox_service(self) -> str:
+        """`embedded`, `vercel` or a base URL: what `engine` means once the credentials are known."""
+        has_credentials = bool(self.vercel_oidc_token.get_secret_value() or self.vercel_token.get_secret_value())
+        return self.engine or (VERCEL if has_credentials else EMBEDDED)
+
+    @cached_property
+    def private_key(self) -> str:
+        """The App's private key in PEM form. Raises OperatorFault when the file it names cannot be read."""
+        value = self.github_app_private_key.get_secret_value()
+        if not value or value.lstrip().startswith("-----BEGIN"):
+            return value.replace("\\n", "\n")
+        try:
+            return Path(value).expanduser().read_text()
+        except OSError as error:
+            raise OperatorFault(
+                f"GITHUB_APP_PRIVATE_KEY: cannot read the key file {value}: {error.strerror}. "
+                "Set it to the key itself or to the path of the .pem file."
+            ) from None
+
+    def secrets(self) -> list[str]:
+        """Every configured value that must never be shown."""
+        values = (
+            self.engine_token, self.github_token, self.github_webhook_secret, self.vercel_oidc_token, self.vercel_token
+        )  # fmt: skip
+        return [value.get_secret_value() for value in values if value.get_secret_value()] + (
+            [self.private_key] if self.private_key else []
+        )
+
+    def require_github(self) -> None:
+        """Raise OperatorFault that lists exactly what `preview serve` still lacks."""
+        missing = []
+        if not self.github_webhook_secret.get_secret_value():
+            missing.append("GITHUB_WEBHOOK_SECRET: the secret that you typed into the webhook's settings on GitHub")
+        if not self.github_token.get_secret_value():
+            if not self.github_app_id:
+                missing.append(
+                    "GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY: a GitHub App's id and key (or GITHUB_TOKEN: a token "
+                    "with read access to contents and write access to pull requests)"
+                )
+            elif not self.private_key:
+                missing.append("GITHUB_APP_PRIVATE_KEY: the App's key in PEM form, or the path of its .pem file")
+        if missing:
+            raise OperatorFault("These settings are missing:\n" + "\n".join(f"  {line}" for line in missing))
+
+
+def _describe(item: object) -> str:
+    assert isinstance(item, dict)  # noqa: S101 - pydantic's ErrorDetails
+    name = str(item["loc"][0]) if item["loc"] else "settings"
+    setting = name if name.isupper() else f"PREVIEW_{name.upper()}"
+    return f"{setting}: {item['msg'].removeprefix('Value error, ')} (it is {str(item['input'])[:60]!r})"

@@ -1,0 +1,111 @@
+"""The database: previews, launches and deliveries. Every public method is one transaction."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+
+from bot.errors import OperatorFault, WorldFault
+
+T = TypeVar("T")
+
+
+class StoreUnavailable(WorldFault):
+    """The database does not answer, is locked, or its disk is full."""
+
+
+class Store:
+    """Owns the engine and the threads that use it: a transaction never blocks the event loop.
+
+    The threads are our own, because DBOS shuts the loop's default ones when it ends.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._engine = _open(url)
+        self._threads = ThreadPoolExecutor(4, thread_name_prefix="store")
+
+    def migrate(self) -> None:
+        """Bring the tables up to date. Raises OperatorFault when the database cannot be used at all."""
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+        try:
+            with self._engine.begin() as connection:
+                config.attributes["connection"] = connection
+                command.upgrade(config, "head")
+        except sa.exc.SQLAlchemyError as error:
+            raise OperatorFault(
+                f"PREVIEW_DATABASE_URL: cannot use the database {self._engine.url.render_as_string()}: "
+                f"{_reason(error)}. Check that it runs, that the address is right and that its disk has room."
+            ) from None
+
+    async def run(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run `work` in one transaction, off the event loop. Raises StoreUnavailable."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self.run_now, work)
+
+    def run_now(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run `work` in one transaction, here and now: for commands that have no event loop."""
+        with _translated(), self._engine.begin() as connection:
+            return work(connection)
+
+    def close(self) -> None:
+        """Wait for transactions under way, then let go of the database."""
+        self._threads.shutdown(wait=True)
+        self._engine.dispose()
+
+
+def now() -> float:
+    """Seconds since the epoch."""
+    return time.time()
+
+
+def _open(url: str) -> sa.Engine:
+    try:
+        parsed = sa.make_url(url)
+    except sa.exc.ArgumentError:
+        raise OperatorFault(
+            f"PREVIEW_DATABASE_URL: {url!r} is no database URL; write sqlite:///FILE or postgresql://USER@HOST/NAME"
+        ) from None
+    if parsed.get_backend_name() != "sqlite":
+        return sa.create_engine(parsed, pool_pre_ping=True, pool_size=8)
+    if parsed.database:
+        try:
+            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OperatorFault(f"PREVIEW_DATA_DIR: cannot make {error.filename}: {error.strerror}") from None
+    engine = sa.create_engine(parsed)
+    sa.event.listen(engine, "connect", _tune_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _tune_sqlite(connection: Any, _record: object) -> None:
+    """Readers beside one writer, and a commit that survives a power cut: https://www.sqlite.org/wal.html"""
+    connection.isolation_level = None  # the driver must not begin transactions of its own, see _begin_sqlite
+    for pragma in ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    """Take the write lock first: a transaction that reads, decides and writes must not lose its ground in between."""
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError) as error:
+        raise StoreUnavailable(f"the database does not take this: {_reason(error)}") from error
+
+
+def _reason(error: sa.exc.SQLAlchemyError) -> str:
+    original = getattr(error, "orig", None)
+    return str(original or error).strip().split("\n")[0]
