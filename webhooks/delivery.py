@@ -22,12 +22,15 @@ _EVENT_NAME = re.compile(rb"[a-z][a-z0-9_]{0,59}")
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A verified delivery. `id` is the same when GitHub delivers again; `body` is exactly what was signed."""
+    """A verified delivery. `id` is the same when GitHub delivers again; `body` is exactly what was signed.
+
+    `event` is GitHub's name for it, `meaning` is what it means to us.
+    """
 
     id: str
-    event_name: str
+    event: str
     body: bytes
-    event: Event
+    meaning: Event
 
     @classmethod
     def from_http(cls, headers: Headers, body: bytes, secret: str) -> Self:
@@ -42,12 +45,12 @@ class Delivery:
         _verify(headers, body, secret)
         _require_json(headers.get(b"content-type", b""))
         delivery_id = claimed_id(headers)
-        event_name = claimed_event(headers)
+        event = claimed_event(headers)
         if delivery_id is None:
             raise PayloadInvalid("X-GitHub-Delivery is missing or not a GUID")
-        if event_name is None:
+        if event is None:
             raise PayloadInvalid("X-GitHub-Event is missing or not an event's name")
-        return cls(delivery_id, event_name, body, decode(event_name, body))
+        return cls(delivery_id, event, body, decode(event, body))
 
 
 def sign(body: bytes, secret: str) -> str:

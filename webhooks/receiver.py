@@ -41,7 +41,7 @@ log = structlog.get_logger()
 class Inbox(Protocol):
     """Where deliveries wait until they are acted on."""
 
-    async def put(self, delivery: Delivery) -> bool:
+    async def put(self, delivery: Delivery, /) -> bool:
         """Return True once the delivery is stored durably, False if its id was *processed* before.
 
         Whatever it raises is answered with 503: that delivery is not acknowledged.
@@ -126,9 +126,9 @@ class _Receiver:
             raise DeliveryNotStored(f"not stored within {self._deadline_seconds:g} s") from error
 
     async def _keep(self, delivery: Delivery) -> Answer:
-        if isinstance(delivery.event, Ignored):
-            log.info("delivery ignored", reason=delivery.event.reason, **_names(delivery))
-            return Answer(202, msgspec.json.encode({"status": "ignored", "reason": delivery.event.reason}))
+        if isinstance(delivery.meaning, Ignored):
+            log.info("delivery ignored", reason=delivery.meaning.reason, **_names(delivery))
+            return Answer(202, msgspec.json.encode({"status": "ignored", "reason": delivery.meaning.reason}))
         if await self._inbox.put(delivery):
             log.debug("delivery accepted", **_names(delivery))
             return ACCEPTED
@@ -171,7 +171,7 @@ def _claims(headers: Headers) -> dict[str, str | None]:
 
 
 def _names(delivery: Delivery) -> dict[str, str]:
-    return {"delivery": delivery.id, "event_name": delivery.event_name}
+    return {"delivery": delivery.id, "event_name": delivery.event}
 
 
 def _without_values(error: Exception) -> str:

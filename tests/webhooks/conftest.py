@@ -78,7 +78,7 @@ class SqliteInbox:
         self._db.execute("CREATE TABLE delivery (id TEXT PRIMARY KEY, event TEXT, body BLOB, processed INT DEFAULT 0)")
 
     async def put(self, delivery: Delivery) -> bool:
-        values = (delivery.id, delivery.event_name, delivery.body)
+        values = (delivery.id, delivery.event, delivery.body)
         self._db.execute("INSERT INTO delivery (id, event, body) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", values)
         return not self.one("SELECT processed FROM delivery WHERE id = ?", delivery.id)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.events import (
@@ -289,6 +289,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(
     name=st.sampled_from([path.stem for path in EXAMPLES if path.stem.split(".")[0] in [*ACTED_ON, "issue_comment"]]),
     data=st.data(),
