@@ -209,5 +209,5 @@ class _PlainLoader(yaml.CSafeLoader):
     """Reads plain data. `!!python/name:` and other tags, which MkDocs files hold, become None instead of an error."""
 
 
-_PlainLoader.add_multi_constructor("", lambda _loader, _suffix, _node: None)  # type: ignore[no-untyped-call]
-_PlainLoader.add_multi_constructor("tag:", lambda _loader, _suffix, _node: None)  # type: ignore[no-untyped-call]
+_PlainLoader.add_multi_constructor("", lambda _loader, _suffix, _node: None)
+_PlainLoader.add_multi_constructor("tag:", lambda _loader, _suffix, _node: None)

@@ -1,0 +1,48 @@
+"""From a repository's files to a launch plan: ask each buildpack in order, take the best answer.
+
+The order matters within one folder, and the first that finds something wins: frameworks whose `package.json` only
+builds their assets come before Node, languages whose `package.json` usually is a front end of its own come after it.
+"""
+
+from types import ModuleType
+from typing import cast
+
+from bot.buildpacks import node, python, static
+from bot.buildpacks.buildpack import Buildpack
+from bot.buildpacks.candidates import choose
+from bot.buildpacks.configured import lay_over, without_detection
+from bot.buildpacks.words import words
+from bot.errors import NothingToPreview
+from bot.plan import LaunchPlan
+from bot.repo_config import RepoConfig
+from bot.source import SourceTree
+
+_ORDER: tuple[ModuleType, ...] = (python, node, static)
+BUILDPACKS = cast("tuple[Buildpack, ...]", _ORDER)
+
+PREFETCH: tuple[str, ...] = words(
+    "package.json pnpm-workspace.yaml pnpm-lock.yaml yarn.lock .yarnrc.yml nx.json project.json angular.json "
+    "deno.json deno.jsonc mise.toml .mise.toml .tool-versions .nvmrc .*-version runtime.txt vite.config.* "
+    "next.config.* nuxt.config.* astro.config.* vue.config.* rsbuild.config.* webpack.config.* pyproject.toml "
+    "requirements*.txt Pipfile setup.py manage.py main.py app.py wsgi.py asgi.py Procfile Dockerfile compose.y*ml "
+    "docker-compose.y*ml app.json .env .env.* *.env Gemfile config.ru composer.json go.mod main.go Cargo.toml "
+    "pom.xml build.gradle* mix.exs mkdocs.yml _config.yml hugo.* action.y*ml Makefile server.js app.js index.js "
+    "server.ts index.ts main.ts puma.rb preview.toml"
+)
+"""Base names, as shell patterns, of files that are worth reading along with the listing when they lie near the top."""
+
+
+def detect(tree: SourceTree, config: RepoConfig | None = None) -> LaunchPlan:
+    """What to install and what to start. `config` is the repository's own and wins over everything found.
+
+    Raises NothingToPreview when there is no way to start anything, and FilesWanted when the text of more files is
+    needed: read them and ask again.
+    """
+    config = config or RepoConfig()
+    try:
+        found = choose(tree, BUILDPACKS, config.root or ".").plan
+    except NothingToPreview:
+        if config.start is None:
+            raise
+        found = without_detection(config)
+    return lay_over(found, config)

@@ -1,0 +1,34 @@
+"""Static pages: an index.html and nothing that would build it."""
+
+from bot.buildpacks.buildpack import Finding, Role
+from bot.buildpacks.words import words
+from bot.plan import LaunchPlan, Note, Readiness
+from bot.source import Folder
+
+PORT = 8000
+_PLACES = words(". public www site html src dist docs build _site static web")
+
+
+def find(folder: Folder) -> Finding | None:
+    """Pages in the folder itself, in a usual folder for pages below it, or a lone HTML file."""
+    place = next((place for place in _PLACES if folder.has(f"{place}/index.html")), None)
+    path = "/"
+    if place is None:
+        pages = [name for name in folder.files() if name.lower().endswith((".html", ".htm"))]
+        if not pages:
+            return None
+        place, path = ".", f"/{pages[0]}"
+    root = folder.at(place)
+    # --directory is left out: the server runs in the folder that it shows.
+    plan = LaunchPlan(
+        kind="static",
+        title="Static pages",
+        root=root,
+        install_root=root,
+        start=("python3", "-m", "http.server", str(PORT)),
+        port=PORT,
+        runtime={"python": "*"},
+        readiness=Readiness(path=path),
+        notes=(Note(text="static pages", file=folder.at(f"{place}/index.html" if path == "/" else path.strip("/"))),),
+    )
+    return Finding(plan, Role.SITE)

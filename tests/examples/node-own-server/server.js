@@ -1,0 +1,1 @@
+require("node:http").createServer((_, res) => res.end("ok")).listen(8123);
