@@ -67,6 +67,11 @@ class Decisions:
 
         return await self._store.run(work)
 
+    async def forget_box(self, current: Preview, generation: int) -> None:
+        """The sandbox is gone: nothing stands in it any more, unless a newer decision was made."""
+        mine = sa.and_(preview.c.id == current.id, preview.c.generation == generation)
+        await self._store.run(lambda db: db.execute(sa.update(preview).where(mine).values(box=None)))
+
     async def stopped(self, current: Preview, generation: int) -> None:
         """The sandbox is confirmed gone: the newest launch ends as stopped, unless a newer decision was made."""
 

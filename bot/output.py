@@ -5,17 +5,14 @@ import io
 from bot.plan import Argv
 
 
-class Tail(io.TextIOBase):
+class Tail(io.StringIO):
     """A text stream that keeps only its last characters, at most `characters` of them."""
 
     def __init__(self, characters: int) -> None:
+        super().__init__()
         self._characters = characters
         self._parts: list[str] = []
         self._size = 0
-
-    def writable(self) -> bool:
-        """It takes text."""
-        return True
 
     def write(self, text: str) -> int:
         """Take more text."""

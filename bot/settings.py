@@ -38,6 +38,9 @@ class Settings(BaseSettings):
     engine_token: SecretStr = SecretStr("")
     """The bearer token of a Sandbox API named by URL."""
 
+    instance: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,40}$")] = "default"
+    """Tells the sandboxes of this bot from those of another one in the same Vercel project."""
+
     drafts: bool = False
     """Whether drafts are previewed without being asked for."""
     bots: bool = False
@@ -85,6 +88,11 @@ class Settings(BaseSettings):
         """The SQLAlchemy URL in force."""
         url = self.database_url or f"sqlite:///{self.data_dir / 'preview.db'}"
         return url.replace("postgres://", "postgresql://", 1).replace("postgresql://", "postgresql+psycopg://", 1)
+
+    @cached_property
+    def workflow_database(self) -> str:
+        """Where DBOS keeps how far workflows got: beside our tables in Postgres, a file of its own with SQLite."""
+        return f"sqlite:///{self.data_dir / 'workflows.db'}" if self.database.startswith("sqlite") else self.database
 
     @cached_property
     def sandbox_service(self) -> str:

@@ -32,6 +32,11 @@ class Store:
         self._engine = _open(url)
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="store")
 
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may work on the same database: not with SQLite, whose file belongs to one bot."""
+        return self._engine.dialect.name != "sqlite"
+
     def migrate(self) -> None:
         """Bring the tables up to date. Raises OperatorFault when the database cannot be used at all."""
         config = Config()

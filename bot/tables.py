@@ -15,6 +15,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
 )
 
 metadata = MetaData()
@@ -47,8 +48,8 @@ preview = Table(
     Column("installation_id", BigInteger),
     Column("sandbox_name", String(100), nullable=False),
     Column("generation", Integer, nullable=False, server_default="0"),
-    Column("wanted", Boolean, nullable=False, server_default="0"),
-    Column("held", Boolean, nullable=False, server_default="0"),
+    Column("wanted", Boolean, nullable=False, server_default=false()),
+    Column("held", Boolean, nullable=False, server_default=false()),
     Column("stop_reason", String(30)),
     Column("approved_sha", String(40)),
     Column("comment_id", BigInteger),
@@ -70,7 +71,7 @@ launch = Table(
     Column("phase_since", Float, nullable=False),
     Column("ready_at", Float),
     Column("url", Text),
-    Column("in_place", Boolean, nullable=False, server_default="0"),
+    Column("in_place", Boolean, nullable=False, server_default=false()),
     Column("plan", JSON),
     Column("notes", JSON),
     Column("timings", JSON),

@@ -1,0 +1,76 @@
+"""The sweep: compares what is wanted with what runs, and repairs what lost deliveries and crashes broke.
+
+It deletes only on positive evidence: a sandbox goes when the database, read in full, says that nobody wants it.
+"""
+
+import asyncio
+
+import structlog
+
+from bot import workflow
+from bot.context import Context
+from bot.errors import PreviewError
+from bot.inbox import prune
+from bot.intake import Intake
+from bot.preview import Phase, Preview, StopReason
+from bot.store import now
+
+log = structlog.get_logger()
+
+KEEP_DELIVERIES_SECONDS = 8 * 24 * 3600
+"""Longer than GitHub lets anybody redeliver one (3 days on github.com, 7 on GitHub Enterprise Server)."""
+
+
+class Sweeper:
+    """Sweeps at the start and then on a timer."""
+
+    def __init__(self, context: Context, intake: Intake) -> None:
+        self._context = context
+        self._intake = intake
+
+    async def serve(self) -> None:
+        """Sweep until cancelled. A sweep that fails is logged, and the next one tries again."""
+        while True:
+            try:
+                await self.sweep()
+            except PreviewError as error:
+                log.warning("sweep.aborted", reason=str(error))
+            except Exception:
+                log.exception("sweep.failed")
+            await asyncio.sleep(self._context.settings.sweep_interval)
+
+    async def sweep(self) -> None:
+        """One pass over everything. Whatever makes a part of the picture unreadable is raised before a deletion."""
+        context = self._context
+        standing = set(await context.sandboxes.names())
+        previews = await context.previews.all()  # read second: a sandbox made in between is not taken for an orphan
+        for preview in previews:
+            await self._repair(preview, standing)
+        known = {preview.sandbox_name for preview in previews}
+        for name in sorted(standing - known):
+            log.warning("sweep.orphan", sandbox=name)
+            await context.sandboxes.destroy(name)
+        for preview in await context.previews.all(unreported=True):
+            context.reporter.touch(preview.id)
+        await context.store.run(lambda db: prune(db, now() - KEEP_DELIVERIES_SECONDS))
+
+    async def _repair(self, preview: Preview, standing: set[str]) -> None:
+        """Go on with a decision whose workflow is lost, take down what nobody wants, tell of what ended by itself."""
+        if await workflow.under_way(preview):
+            return
+        launch = preview.launch
+        if not preview.wanted:
+            unsettled = launch is not None and not launch.phase.ended and launch.phase is not Phase.AWAITING_APPROVAL
+            if unsettled or preview.sandbox_name in standing:
+                await workflow.begin_teardown(preview, preview.generation)
+        elif launch is None or launch.phase.ended:
+            if preview.sandbox_name in standing:
+                await self._context.sandboxes.destroy(preview.sandbox_name)
+        elif launch.phase is not Phase.READY:
+            await workflow.begin_launch(preview, preview.generation)
+        elif not await self._runs(preview):
+            await self._intake.stop(preview, StopReason.EXPIRED, hold=False)
+
+    async def _runs(self, preview: Preview) -> bool:
+        box = await self._context.sandboxes.find(preview.sandbox_name)
+        return box is not None and box.running
