@@ -1,0 +1,31 @@
+"""A Sandbox API server on one machine: real isolation by bubblewrap, reached only over HTTP.
+
+Imports nothing else of `bot`. From the kernel up:
+
+Inside and below
+    agent        PID 1 of a sandbox
+    zygote       the process that starts sandboxes as the unprivileged user
+    seccomp      the system call filter
+    netlink      all traffic of a network namespace led to two listeners
+    bubblewrap   the command line
+    rootfs       what a command finds around its own disk
+    probe        what a sandbox looks like from inside, for the start-up check
+
+One sandbox
+    channel      messages with descriptors beside them
+    launcher     the engine's end of the zygote
+    guest        the engine's hold on PID 1
+    pipes, errands, processes, output, files, sources
+    policy, addresses, dns, egress      the way out
+    acceptor, pump, relay               the way in
+    box          a running one: launched, answering, with its way out
+    limits       what it may use of the machine
+
+All sandboxes
+    records, storage    what survives a restart
+    sandbox, sandboxes  lifecycle
+    listing             pages
+    isolation           whether this machine isolates at all
+    wire, api/          the protocol
+    server, settings    the process
+"""

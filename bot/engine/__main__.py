@@ -1,0 +1,7 @@
+"""`python -m bot.engine`."""
+
+import sys
+
+from bot.engine.server import main
+
+sys.exit(main())

@@ -1,0 +1,95 @@
+"""JSON messages with file descriptors beside them, over a SEQPACKET socket, without blocking the event loop."""
+
+import asyncio
+import json
+import os
+import socket
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bot.engine.errors import AgentGone
+
+Message = dict[str, Any]
+_MAX_MESSAGE, _MAX_DESCRIPTORS = 1 << 16, 8
+
+
+class Channel:
+    """One end of a pair. Every arriving message goes to `receive(message, descriptors)`; `closed()` is called once.
+
+    The other end may be hostile: what is not a JSON object is dropped, and more descriptors than expected are closed
+    by the kernel. The receiver owns the descriptors that it gets.
+    """
+
+    def __init__(
+        self, end: socket.socket, receive: Callable[[Message, list[int]], None], closed: Callable[[], None]
+    ) -> None:
+        self._end, self._receive, self._closed = end, receive, closed
+        self._sending = asyncio.Lock()
+        end.settimeout(0)
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(end.fileno(), self._arrive)
+
+    async def send(self, message: Message, descriptors: Sequence[int] = ()) -> None:
+        """Send, waiting while the other end is slow. Raises `AgentGone` when there is no other end."""
+        data = json.dumps(message).encode()
+        async with self._sending:
+            while self._end.fileno() >= 0:
+                try:
+                    socket.send_fds(self._end, [data], list(descriptors))
+                except BlockingIOError:
+                    await writable(self._end)
+                except OSError:
+                    break
+                else:
+                    return
+        raise AgentGone
+
+    def close(self) -> None:
+        if self._end.fileno() < 0:
+            return
+        self._loop.remove_reader(self._end.fileno())
+        self._end.close()
+        self._closed()
+
+    def _arrive(self) -> None:
+        try:
+            data, descriptors, _, _ = socket.recv_fds(
+                self._end, _MAX_MESSAGE, _MAX_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
+            )
+        except BlockingIOError:
+            return
+        except OSError:
+            data, descriptors = b"", []
+        if not data:
+            self.close()
+            return
+        message = parse(data)
+        if message is None:
+            close_all(descriptors)
+        else:
+            self._receive(message, descriptors)
+
+
+def parse(data: bytes) -> Message | None:
+    """A JSON object, or nothing: garbage from inside a sandbox is not worth an exception."""
+    try:
+        message = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return message if isinstance(message, dict) else None
+
+
+def close_all(descriptors: Sequence[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+async def writable(end: socket.socket) -> None:
+    """Wait until a socket can be written to: for a connecting one, until it is connected or has failed."""
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    descriptor = end.fileno()
+    loop.add_writer(descriptor, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_writer(descriptor)

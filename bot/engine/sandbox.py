@@ -1,0 +1,245 @@
+"""One sandbox: its sessions, its routes, its commands, and which of these exist at the moment."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import uuid4
+
+import structlog
+
+from bot.engine.box import Box, launch
+from bot.engine.errors import not_found, sandbox_stopped
+from bot.engine.guest import KILLED
+from bot.engine.launcher import Launcher
+from bot.engine.limits import process_limits
+from bot.engine.policy import NetworkPolicy
+from bot.engine.processes import Command
+from bot.engine.records import ENDED, CommandRecord, SandboxRecord, SessionRecord, Status, load, save
+from bot.engine.relay import Relay
+from bot.engine.rootfs import CWD, Rootfs
+from bot.engine.settings import Settings
+from bot.engine.storage import SandboxFolder, Trash
+
+log = structlog.get_logger()
+Provision = Callable[[Box], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What all sandboxes of an engine are made with. `host` is the address that routes listen on."""
+
+    settings: Settings
+    launcher: Launcher
+    surroundings: Rootfs
+    trash: Trash
+    host: str
+
+    @property
+    def owner(self) -> int:
+        return self.settings.user
+
+    def disk_of(self, record: SandboxRecord) -> str:
+        """The sandbox's disk, as the launcher sees it."""
+        return f"{self.launcher.folders['data']}/sandboxes/{record.id}/disk"
+
+
+class Sandbox:
+    """Its record is always on disk as it is here. Lifecycle changes take turns."""
+
+    def __init__(self, workshop: Workshop, record: SandboxRecord) -> None:
+        self.workshop = workshop
+        self.record = record
+        self.folder = SandboxFolder(workshop.settings.sandboxes / record.id)
+        self.box: Box | None = None
+        self.relays: dict[int, Relay] = {}
+        self._commands: dict[str, Command] = {}
+        self._turn = asyncio.Lock()
+        self._beginning: asyncio.Task[None] | None = None
+        self._expiry: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**self.workshop.surroundings.environment, **self.record.env}
+
+    @property
+    def policy(self) -> NetworkPolicy:
+        """The policy in force; `record.policy` is the one that the next session starts with."""
+        return self.box.egress.policy if self.box else self.record.policy
+
+    def begin_session(self, provision: Provision | None = None) -> "asyncio.Task[None]":
+        """Start a session and let `provision` fill it, unless one is starting already; `stop` cancels it.
+
+        When the task fails the session has failed and nothing runs.
+        """
+        if self._beginning is None or self._beginning.done():
+            self._beginning = asyncio.create_task(self._begin(provision))
+        return self._beginning
+
+    async def stop(self, outcome: Status = Status.STOPPED) -> None:
+        """End the session, also one that is only starting. Nothing to end is fine."""
+        if self._beginning and not self._beginning.done():
+            self._beginning.cancel()
+            await asyncio.wait([self._beginning])
+        async with self._turn:
+            await self._end(outcome)
+
+    async def close(self) -> None:
+        """Stop, and give the host's ports back."""
+        await self.stop()
+        for relay in self.relays.values():
+            await relay.close()
+        self.relays.clear()
+
+    async def running(self, session_id: str) -> Box:
+        """The box of a session, once it runs. Raises `ApiError` 410 when it runs no more."""
+        if session_id == self.record.session.id and self.record.status in (Status.PENDING, Status.STOPPING):
+            async with self._turn:
+                pass
+        if self.box is None or session_id != self.record.session.id:
+            raise sandbox_stopped(session_id)
+        return self.box
+
+    def open_routes(self, ports: Iterable[int]) -> None:
+        """Keep exactly these routes; one that was there before keeps its host port."""
+        for port in ports:
+            if port not in self.relays:
+                preferred = self.record.routes.get(port)
+                self.relays[port] = Relay.open(self.workshop.host, port, preferred=preferred)
+                self.relays[port].guest = self.box.guest if self.box else None
+        for port in set(self.relays) - set(ports):
+            self._later(self.relays.pop(port).close())
+        self.record = replace(self.record, routes={port: relay.host_port for port, relay in self.relays.items()})
+
+    def change(self, **changes: Any) -> None:
+        self.record = replace(self.record, **changes, updated_at=now())
+        save(self.folder.record, self.record)
+
+    def extend(self, duration: int) -> None:
+        """Let the session run `duration` milliseconds longer."""
+        self._change_session(timeout=self.record.session.timeout + duration)
+        self._arm_expiry()
+
+    def remember(self, command: Command) -> None:
+        """Keep a live command at hand until it has ended; then its record and output are read from disk."""
+        self._commands[command.record.id] = command
+
+        async def forget() -> None:
+            await command.ended.wait()
+            self._commands.pop(command.record.id, None)
+
+        self._later(forget())
+
+    def command(self, command_id: str) -> Command | CommandRecord:
+        """Raises `ApiError` 404."""
+        if command_id in self._commands:
+            return self._commands[command_id]
+        if not command_id.isidentifier():
+            raise not_found("command")
+        record = load(self.folder.commands / f"{command_id}.json", CommandRecord)
+        if record is None:
+            raise not_found("command")
+        return record if record.exit_code is not None else replace(record, exit_code=KILLED)
+
+    def commands(self, session_id: str) -> list[CommandRecord]:
+        """Newest first."""
+        found = [self.command(path.stem) for path in self.folder.commands.glob("*.json")]
+        records = [one.record if isinstance(one, Command) else one for one in found]
+        mine = [record for record in records if record.session_id == session_id]
+        return sorted(mine, key=lambda record: record.started_at, reverse=True)
+
+    def place(self, cwd: str | None) -> str:
+        """An absolute working directory."""
+        return CWD if cwd is None else cwd if cwd.startswith("/") else f"{CWD}/{cwd}"
+
+    async def _begin(self, provision: Provision | None) -> None:
+        async with self._turn:
+            if self.box is not None:
+                return
+            box = await self._launch()
+            try:
+                if provision:
+                    await provision(box)
+                self._open(box)
+            except BaseException:
+                await box.close()
+                self._mark(Status.FAILED, stopped_at=now())
+                raise
+
+    async def _launch(self) -> Box:
+        if self.record.status in ENDED:
+            fresh = new_session(self.record.timeout)
+            self.change(sessions=(*self.record.sessions, fresh), status=Status.PENDING, status_updated_at=now())
+        limits = process_limits(self.workshop.settings, self.record.memory)
+        try:
+            return await launch(
+                self.workshop.launcher,
+                self.workshop.surroundings,
+                disk=self.workshop.disk_of(self.record),
+                limits=limits,
+                policy=self.record.policy,
+            )
+        except BaseException:
+            self._mark(Status.FAILED, stopped_at=now())
+            raise
+
+    def _open(self, box: Box) -> None:
+        self.box = box
+        for relay in self.relays.values():
+            relay.guest = box.guest
+        self._mark(Status.RUNNING, started_at=now())
+        self._arm_expiry()
+        self._later(self._watch(box))
+
+    async def _watch(self, box: Box) -> None:
+        """A sandbox whose PID 1 ends by itself was killed from outside, such as for want of memory."""
+        await box.guest.gone.wait()
+        if self.box is box and self.record.status is Status.RUNNING:
+            log.warning("sandbox ended by itself", sandbox=self.record.id)
+            await self.stop(Status.ABORTED)
+
+    async def _end(self, outcome: Status) -> None:
+        if self.box is None:
+            return
+        self._mark(Status.STOPPING)
+        if self._expiry:
+            self._expiry.cancel()
+        box, self.box = self.box, None
+        await box.close()
+        for relay in self.relays.values():
+            await relay.disconnect()
+        await asyncio.gather(*(command.ended.wait() for command in list(self._commands.values())))
+        self._mark(outcome, stopped_at=now())
+        if not self.record.persistent:
+            self.workshop.trash.discard(self.folder, keep_record=True)
+
+    def _arm_expiry(self) -> None:
+        if self._expiry:
+            self._expiry.cancel()
+        session = self.record.session
+        left = ((session.started_at or now()) + session.timeout - now()) / 1000
+        self._expiry = asyncio.get_running_loop().call_later(max(0.0, left), lambda: self._later(self.stop()))
+
+    def _mark(self, status: Status, **session_changes: Any) -> None:
+        self._change_session(status=status, **session_changes)
+        self.change(status=status, status_updated_at=now())
+
+    def _change_session(self, **changes: Any) -> None:
+        *earlier, last = self.record.sessions
+        self.change(sessions=(*earlier, replace(last, **changes)))
+
+    def _later(self, work: Any) -> None:
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def new_session(timeout: int) -> SessionRecord:
+    return SessionRecord(id=f"sess_{uuid4().hex}", status=Status.PENDING, timeout=timeout, requested_at=now())
+
+
+def now() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,187 @@
+"""All sandboxes of an engine: created, found, listed, resumed, destroyed, and remembered over a restart."""
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from uuid import uuid4
+
+import structlog
+
+from bot.engine.errors import ApiError, EngineError, not_found
+from bot.engine.limits import require_disk
+from bot.engine.records import ENDED, SandboxRecord, Status, load, save
+from bot.engine.sandbox import Provision, Sandbox, Workshop, new_session, now
+from bot.engine.sources import provide, repository_name
+from bot.engine.wire import CreateBody, GitSource, SnapshotSource, TarballSource, UpdateBody
+
+log = structlog.get_logger()
+DEFAULT_VCPUS, MEMORY_PER_VCPU = 2, 2048
+
+
+class Sandboxes:
+    """Names are unique; a session id leads to its sandbox for as long as that exists."""
+
+    def __init__(self, workshop: Workshop) -> None:
+        self._workshop = workshop
+        self._by_name: dict[str, Sandbox] = {}
+        self._late: set[asyncio.Task[None]] = set()
+
+    def remember(self) -> None:
+        """Take over what an earlier engine left: its sandboxes are stopped now, their files are there."""
+        for folder in sorted(self._workshop.settings.sandboxes.iterdir()):
+            record = load(folder / "sandbox.json", SandboxRecord)
+            if record is None:
+                log.warning("a sandbox without a record is removed", folder=folder.name)
+                shutil.rmtree(folder, ignore_errors=True)
+                continue
+            sandbox = Sandbox(self._workshop, _ended(record))
+            sandbox.open_routes(record.routes)
+            sandbox.change()
+            self._by_name[record.name] = sandbox
+
+    async def create(self, body: CreateBody) -> Sandbox:
+        """Raises `ApiError`: 409 for a taken name, 400 with the reason when the source cannot be had."""
+        settings, name = self._workshop.settings, body.name or f"sbx-{uuid4().hex[:12]}"
+        if name in self._by_name:
+            raise ApiError(409, "conflict", f"a sandbox named {name} exists")
+        if isinstance(body.source, SnapshotSource):
+            raise ApiError(410, "snapshot_not_found", f"snapshot {body.source.snapshot_id} not found")
+        record = _first_record(body, name)
+        require_disk(settings.data, settings.disk_floor)
+        sandbox = self._by_name[name] = Sandbox(self._workshop, record)
+        try:
+            sandbox.folder.create(settings.user)
+            sandbox.open_routes(body.ports)
+            save(sandbox.folder.record, sandbox.record)
+            await self._begin(sandbox, self._provision(sandbox, body.source))
+        except BaseException:
+            await self._remove(sandbox)
+            raise
+        return sandbox
+
+    async def resume(self, name: str) -> tuple[Sandbox, bool]:
+        """A sandbox with a running session, and whether that was started now.
+
+        Raises `ApiError` 410 `snapshot_not_found` when there is nothing to resume from: clients then create anew.
+        """
+        sandbox = self.get(name)
+        if sandbox.record.status is Status.STOPPING:
+            await sandbox.stop()
+        started = sandbox.record.status in ENDED
+        if started and not sandbox.folder.disk.is_dir():
+            raise ApiError(410, "snapshot_not_found", f"sandbox {name} was not persistent and has stopped")
+        if started or sandbox.record.status is Status.PENDING:
+            await self._begin(sandbox, None)
+        return sandbox, started
+
+    def get(self, name: str) -> Sandbox:
+        if name not in self._by_name:
+            raise not_found(f"sandbox {name}")
+        return self._by_name[name]
+
+    def all(self) -> Sequence[Sandbox]:
+        return list(self._by_name.values())
+
+    def of_session(self, session_id: str) -> Sandbox:
+        for sandbox in self._by_name.values():
+            if any(session.id == session_id for session in sandbox.record.sessions):
+                return sandbox
+        raise not_found(f"session {session_id}")
+
+    def update(self, sandbox: Sandbox, body: UpdateBody) -> None:
+        """Save what is given; the running session keeps its environment, time limit and policy."""
+        changes = body.model_dump(include={"timeout", "env", "tags", "persistent"}, exclude_none=True)
+        if body.resources:
+            vcpus, memory = _resources(body.resources.vcpus or sandbox.record.vcpus, body.resources.memory)
+            changes |= {"vcpus": vcpus, "memory": memory}
+        if body.network_policy:
+            changes["policy"] = body.network_policy.parse()
+        if body.ports is not None:
+            sandbox.open_routes(body.ports)
+        sandbox.change(**changes)
+
+    async def destroy(self, name: str) -> Sandbox:
+        sandbox = self.get(name)
+        await self._remove(sandbox)
+        return sandbox
+
+    async def close(self) -> None:
+        """Stop them all; those that persist can be resumed by the next engine."""
+        await asyncio.gather(*(sandbox.close() for sandbox in self.all()))
+
+    async def _begin(self, sandbox: Sandbox, provision: Provision | None) -> None:
+        """Wait until the session runs, or leave it pending when that takes longer than clients wait for an answer."""
+        task = sandbox.begin_session(provision)
+        done, _ = await asyncio.wait([task], timeout=self._workshop.settings.answer_limit)
+        if not done:
+            self._late.add(task)
+            task.add_done_callback(self._came_late)
+        elif task.cancelled():
+            raise ApiError(410, "sandbox_stopped", "the sandbox was stopped while it started")
+        elif isinstance(error := task.exception(), EngineError):
+            raise ApiError(500, "sandbox_not_started", str(error)) from error
+        elif error:
+            raise error
+
+    def _came_late(self, task: "asyncio.Task[None]") -> None:
+        self._late.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            log.warning("a sandbox that was answered as pending has failed", reason=str(error))
+
+    def _provision(self, sandbox: Sandbox, source: GitSource | TarballSource | None) -> Provision | None:
+        if source is None:
+            return None
+        return partial(
+            provide,
+            source=source,
+            launcher=self._workshop.launcher,
+            folder=f"{self._workshop.disk_of(sandbox.record)}/sandbox",
+            owner=self._workshop.owner,
+            env=sandbox.environment,
+            limit=self._workshop.settings.clone_limit,
+        )
+
+    async def _remove(self, sandbox: Sandbox) -> None:
+        self._by_name.pop(sandbox.record.name, None)
+        await sandbox.close()
+        if sandbox.folder.path.exists():
+            self._workshop.trash.discard(sandbox.folder)
+
+
+def _first_record(body: CreateBody, name: str) -> SandboxRecord:
+    vcpus, memory = _resources(body.resources.vcpus or DEFAULT_VCPUS, body.resources.memory)
+    created = now()
+    return SandboxRecord(
+        id=f"sbx_{uuid4().hex}",
+        name=name,
+        project=body.project_id,
+        status=Status.PENDING,
+        created_at=created,
+        updated_at=created,
+        status_updated_at=created,
+        persistent=body.persistent,
+        timeout=body.timeout,
+        vcpus=vcpus,
+        memory=memory,
+        env=body.env,
+        tags=body.tags,
+        policy=body.network_policy.parse(),
+        routes={},
+        repository=repository_name(body.source.url) if isinstance(body.source, GitSource) else None,
+        sessions=(new_session(body.timeout),),
+    )
+
+
+def _resources(vcpus: int, memory: int | None) -> tuple[int, int]:
+    return vcpus, memory or vcpus * MEMORY_PER_VCPU
+
+
+def _ended(record: SandboxRecord) -> SandboxRecord:
+    """What a record says once its engine is gone: a session that ran has stopped, one that was starting has failed."""
+    if record.status in ENDED:
+        return record
+    status = Status.FAILED if record.status is Status.PENDING else Status.STOPPED
+    session = replace(record.session, status=status, stopped_at=now())
+    return replace(record, status=status, status_updated_at=now(), sessions=(*record.sessions[:-1], session))

@@ -1,0 +1,33 @@
+"""What the operator of an engine can choose."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+DEFAULT_USER = 200_000  # a host uid without an account: what breaks out of a sandbox owns nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Sizes are bytes, durations seconds. `user` is the host uid of all sandboxes when the engine runs as root."""
+
+    data: Path
+    user: int = DEFAULT_USER
+    ro_binds: tuple[Path, ...] = ()
+    output_limit: int = 16 << 20  # kept of each stream of each command
+    disk_floor: int = 1 << 30  # with less free, no sandbox is created
+    max_processes: int = 4096
+    max_file_size: int = 8 << 30
+    clone_limit: float = 600.0
+    answer_limit: float = 25.0  # a POST that creates is answered `pending` after this; clients give up after 60
+
+    @property
+    def sandboxes(self) -> Path:
+        return self.data / "sandboxes"
+
+    @property
+    def tools(self) -> Path:
+        return self.data / "tools"
+
+    @property
+    def trash(self) -> Path:
+        return self.data / "trash"

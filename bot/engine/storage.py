@@ -1,0 +1,105 @@
+"""The data folder: one directory for each sandbox, a lock against a second engine, and the trash."""
+
+import asyncio
+import fcntl
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from bot.engine.errors import DataFolderInUse
+from bot.engine.launcher import Launcher
+from bot.engine.settings import Settings
+
+_TRAVERSABLE = 0o711  # the sandboxes' user must get through to what is its own, and may list nothing else
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxFolder:
+    """Where one sandbox lives. `disk` is what it sees as its own and holds the folders `sandbox` and `home`."""
+
+    path: Path
+
+    @property
+    def record(self) -> Path:
+        return self.path / "sandbox.json"
+
+    @property
+    def commands(self) -> Path:
+        return self.path / "commands"
+
+    @property
+    def disk(self) -> Path:
+        return self.path / "disk"
+
+    def create(self, owner: int) -> None:
+        self.path.mkdir(mode=_TRAVERSABLE)
+        self.commands.mkdir(mode=0o700)
+        for folder in (self.disk, self.disk / "sandbox", self.disk / "home"):
+            folder.mkdir(mode=0o700)
+            if os.getuid() == 0:
+                os.chown(folder, owner, owner)
+
+
+def lock(settings: Settings) -> int:
+    """Make the data folder this engine's own for as long as the returned descriptor is open.
+
+    Raises `DataFolderInUse`.
+    """
+    for folder in (settings.data, settings.sandboxes, settings.trash):
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(_TRAVERSABLE)
+    descriptor = os.open(settings.data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise DataFolderInUse(f"another engine works in {settings.data}") from error
+    return descriptor
+
+
+class Trash:
+    """Removes folders in the background. Moving is instant, so a name is free again as soon as `discard` returns."""
+
+    def __init__(self, settings: Settings, launcher: Launcher) -> None:
+        self._settings, self._launcher = settings, launcher
+        self._removals: set[asyncio.Task[None]] = set()
+
+    def discard(self, folder: SandboxFolder, *, keep_record: bool = False) -> None:
+        """Throw away all of a sandbox, or only its disk."""
+        place = self._settings.trash / uuid4().hex
+        place.mkdir(mode=_TRAVERSABLE)
+        if folder.disk.exists():
+            folder.disk.rename(place / "disk")
+        if not keep_record:
+            folder.path.rename(place / "rest")
+        self._remove_soon(place)
+
+    def empty(self) -> None:
+        """Go on where an earlier engine was interrupted."""
+        for left in self._settings.trash.iterdir():
+            self._remove_soon(left)
+
+    async def close(self) -> None:
+        await asyncio.gather(*self._removals, return_exceptions=True)
+
+    def _remove_soon(self, folder: Path) -> None:
+        task = asyncio.create_task(self._remove(folder))
+        self._removals.add(task)
+        task.add_done_callback(self._removals.discard)
+
+    async def _remove(self, folder: Path) -> None:
+        """What the sandbox made is removed by its own user, read-only folders included, and the rest by us."""
+        disk = f"{self._launcher.folders['data']}/trash/{folder.name}/disk"
+        for argv in (["/bin/chmod", "-R", "u+rwX", disk], ["/bin/rm", "-rf", disk]):
+            await self._run_quietly(argv)
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+    async def _run_quietly(self, argv: list[str]) -> None:
+        nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            launched = await self._launcher.command(argv, env={}, folder=None, streams=[nothing] * 3)
+        finally:
+            os.close(nothing)
+        await asyncio.wait([launched.ended])

@@ -1,0 +1,163 @@
+"""The Sandbox API's bodies: what clients may send, checked at the door.
+
+Unknown fields are ignored, as the hosted API does: clients are newer or older than we are. Sizes are MB, durations and
+times milliseconds.
+"""
+
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic.alias_generators import to_camel
+
+from bot.engine.policy import Mode, NetworkPolicy, parse_subnet
+
+MOST_PORTS = 15
+_RESERVED_NAMES = frozenset({"sessions", "snapshots", "drives", "tree"})  # words of the API's own paths
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+Ports = Annotated[list[Port], Field(max_length=MOST_PORTS)]
+Environment = dict[Annotated[str, Field(pattern=r"^[^=\x00]+$")], Annotated[str, Field(pattern=r"^[^\x00]*$")]]
+Tags = Annotated[dict[str, str], Field(max_length=20)]
+Milliseconds = Annotated[int, Field(ge=1000, le=365 * 24 * 3600 * 1000)]
+Path = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00]+$")]
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+
+class GitSource(Body):
+    """`url` never holds credentials: those in it are moved to `username` and `password`."""
+
+    type: Literal["git"]
+    url: str
+    depth: Annotated[int, Field(ge=1)] | None = None
+    revision: str | None = None
+    username: str | None = None
+    password: SecretStr | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def take_credentials_out_of_url(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or not isinstance(given.get("url"), str):
+            return given
+        parts = urlsplit(given["url"])
+        if parts.password is None:
+            return given
+        place = parts.netloc.rpartition("@")[2]
+        found = {
+            "url": urlunsplit(parts._replace(netloc=place)),
+            "username": parts.username,
+            "password": parts.password,
+        }
+        return {**found, **{key: value for key, value in given.items() if key != "url"}}
+
+
+class TarballSource(Body):
+    type: Literal["tarball"]
+    url: str
+
+
+class SnapshotSource(Body):
+    type: Literal["snapshot"]
+    snapshot_id: str
+
+
+class Resources(Body):
+    vcpus: Annotated[int, Field(ge=1, le=64)] | None = None
+    memory: Annotated[int, Field(ge=256, le=1 << 20)] | None = None
+
+
+class Subnets(Body):
+    allow: list[str] = []
+    deny: list[str] = []
+
+
+class PolicyBody(Body):
+    """Either a `mode`, or what a custom policy allows. Rules that rewrite requests are refused."""
+
+    mode: Mode | None = None
+    allow: dict[str, list[Any]] | list[str] = {}
+    subnets: Subnets = Subnets()
+
+    @model_validator(mode="after")
+    def is_supported(self) -> "PolicyBody":
+        if isinstance(self.allow, dict) and any(self.allow.values()):
+            raise ValueError("rules for the requests to a domain are not supported; allow the domain without rules")
+        for subnet in (*self.subnets.allow, *self.subnets.deny):
+            parse_subnet(subnet)
+        return self
+
+    def parse(self) -> NetworkPolicy:
+        if self.mode in (Mode.ALLOW_ALL, Mode.DENY_ALL):
+            return NetworkPolicy(self.mode)
+        domains = tuple(domain.lower().rstrip(".") for domain in self.allow)
+        return NetworkPolicy(Mode.CUSTOM, domains, tuple(self.subnets.allow), tuple(self.subnets.deny))
+
+
+class CreateBody(Body):
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")] | None = None
+    project_id: str = ""
+    source: Annotated[GitSource | TarballSource | SnapshotSource, Field(discriminator="type")] | None = None
+    ports: Ports = []
+    timeout: Milliseconds = 300_000
+    resources: Resources = Resources()
+    env: Environment = {}
+    tags: Tags = {}
+    network_policy: PolicyBody = PolicyBody(mode=Mode.ALLOW_ALL)
+    persistent: bool = True
+
+    @model_validator(mode="after")
+    def name_is_free_to_use(self) -> "CreateBody":
+        if self.name in _RESERVED_NAMES:
+            raise ValueError(f"{self.name} is not a name for a sandbox")
+        return self
+
+
+class UpdateBody(Body):
+    """Only what is to change."""
+
+    ports: Ports | None = None
+    timeout: Milliseconds | None = None
+    resources: Resources | None = None
+    env: Environment | None = None
+    tags: Tags | None = None
+    network_policy: PolicyBody | None = None
+    persistent: bool | None = None
+
+
+class CommandBody(Body):
+    """With `wait` or `logs` the answer is a stream; `timeout` milliseconds later the command is killed."""
+
+    command: Annotated[str, Field(min_length=1, pattern=r"^[^\x00]+$")]
+    args: list[Annotated[str, Field(pattern=r"^[^\x00]*$")]] = []
+    cwd: Path | None = None
+    env: Environment = {}
+    sudo: bool = False
+    wait: bool = False
+    logs: bool = False
+    timeout: Annotated[int, Field(ge=1)] | None = None
+    attach_stdin: bool = False
+
+
+class KillBody(Body):
+    signal: Annotated[int, Field(ge=1, le=64)] = 15
+
+
+class StdinBody(Body):
+    """`data` is base64; bytes before what was already written are skipped if `offset` is given."""
+
+    data: str | None = None
+    offset: Annotated[int, Field(ge=0)] | None = None
+    close: bool = False
+
+
+class ExtendBody(Body):
+    duration: Milliseconds
+
+
+class PathBody(Body):
+    path: Path
+    cwd: Path | None = None
+    recursive: bool = True
