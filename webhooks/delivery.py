@@ -3,7 +3,7 @@
 import hmac
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from bot.events import Event
@@ -24,13 +24,13 @@ _EVENT_NAME = re.compile(rb"[a-z][a-z0-9_]{0,59}")
 class Delivery:
     """A verified delivery. `id` is the same when GitHub delivers again; `body` is exactly what was signed.
 
-    `event` is GitHub's name for it, `meaning` is what it means to us.
+    `event` is GitHub's name for it, `meaning` is what it means to us. What people wrote stays out of the `repr`.
     """
 
     id: str
     event: str
-    body: bytes
-    meaning: Event
+    body: bytes = field(repr=False)
+    meaning: Event = field(repr=False)
 
     @classmethod
     def from_http(cls, headers: Headers, body: bytes, secret: str) -> Self:

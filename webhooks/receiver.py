@@ -130,7 +130,6 @@ class _Receiver:
             log.info("delivery ignored", reason=delivery.meaning.reason, **_names(delivery))
             return Answer(202, msgspec.json.encode({"status": "ignored", "reason": delivery.meaning.reason}))
         if await self._inbox.put(delivery):
-            log.debug("delivery accepted", **_names(delivery))
             return ACCEPTED
         log.info("delivery processed before", **_names(delivery))
         return DUPLICATE

@@ -21,8 +21,9 @@ from bot.commands import (
     Unknown,
     parse,
 )
+from bot.preview import CommitSha
 
-SHA = "0123456789abcdef0123456789abcdef01234567"
+SHA = CommitSha("0123456789abcdef0123456789abcdef01234567")
 
 WRITTEN: dict[str, Command] = {
     "/preview": Launch(),

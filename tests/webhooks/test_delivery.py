@@ -27,6 +27,7 @@ def test_a_signed_delivery_holds_what_was_sent(opened: Any) -> None:
     assert delivery.event == "pull_request"
     assert delivery.body == opened.body
     assert isinstance(delivery.meaning, PullRequestChanged)
+    assert repr(delivery) == "Delivery(id='72d3162e-cc78-11e3-81ab-4c9367dc0958', event='pull_request')"
 
 
 @pytest.mark.parametrize(

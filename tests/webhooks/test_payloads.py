@@ -21,11 +21,12 @@ from bot.events import (
     PullRequestChanged,
     RepositoryChanged,
 )
+from bot.preview import CommitSha
 from webhooks.payloads import decode
 from webhooks.refusals import PayloadInvalid
 
 EXAMPLES = sorted(Path(__file__).parent.joinpath("examples").glob("*.json"))
-SHA = "0123456789abcdef0123456789abcdef01234567"
+SHA = CommitSha("0123456789abcdef0123456789abcdef01234567")
 
 ACTED_ON = {
     "pull_request": "opened synchronize reopened closed converted_to_draft ready_for_review labeled unlabeled locked "
@@ -55,7 +56,7 @@ def expected(event: str, payload: dict[str, Any]) -> Event | None:
     sender = payload["sender"]["login"]
     match event:
         case "pull_request":
-            sha = payload["pull_request"]["head"]["sha"]
+            sha = CommitSha(payload["pull_request"]["head"]["sha"])
             return PullRequestChanged(origin, payload["pull_request"]["number"], Change(action), sha)
         case "check_run":
             run = payload["check_run"]

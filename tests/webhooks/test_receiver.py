@@ -245,7 +245,8 @@ def test_a_closed_database_is_a_503(port: int, inbox: Any, opened: Any) -> None:
 def test_an_inbox_that_hangs_is_a_503_within_the_deadline(serving: Any, opened: Any, secret: str) -> None:
     class Hanging:
         async def put(self, _delivery: object) -> bool:
-            return await asyncio.get_running_loop().create_future()
+            await asyncio.get_running_loop().create_future()
+            return True
 
     with serving(github_webhook(Hanging(), secret, deadline_seconds=0.2)) as port:
         response = post(port, opened)

@@ -21,7 +21,6 @@ from tests.benchmarks.receiver.load import send
 from tests.benchmarks.receiver.process import cpu_seconds, receiver
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[2]
 SECRET = "It's a Secret to Everybody"
 DECODE, STORE = "ours: verify + decode", "ours: verify + store (SQLite)"
 PROBOT, OCTOKIT = "probot", "@octokit/webhooks"
@@ -73,12 +72,12 @@ def _commands(folder: Path, console: Console) -> dict[str, Command]:
     )
     if installed.returncode:
         raise SystemExit("npm install failed (see above): is the registry reachable?")
-    return {DECODE: ours, PROBOT: ["node", peers / "probot.js"], OCTOKIT: ["node", peers / "octokit.js"]} | commands
+    return commands | {PROBOT: ["node", peers / "probot.js"], OCTOKIT: ["node", peers / "octokit.js"]}
 
 
 def _measure(command: Command, folder: Path, seconds: int, connections: int) -> Round:
     (folder / "bot.sqlite").unlink(missing_ok=True)
-    with receiver(command, SECRET, ROOT) as (pid, port):
+    with receiver(command, SECRET) as (pid, port):
         send(port, SECRET, seconds=2, connections=connections)
         before = cpu_seconds(pid)
         load = send(port, SECRET, seconds=seconds, connections=connections)

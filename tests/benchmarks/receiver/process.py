@@ -4,6 +4,7 @@ import http.client
 import os
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
-def receiver(command: Sequence[str | Path], secret: str, folder: Path) -> Iterator[tuple[int, int]]:
+def receiver(command: Sequence[str | Path], secret: str) -> Iterator[tuple[int, int]]:
     """Run a receiver and yield its pid and port, once it takes a right signature and refuses a wrong one.
 
     `{port}` in the command is filled in; `PORT` and `WEBHOOK_SECRET` are set.
@@ -24,14 +25,19 @@ def receiver(command: Sequence[str | Path], secret: str, folder: Path) -> Iterat
     port = _free_port()
     words = [str(word).replace("{port}", str(port)) for word in command]
     environment = os.environ | {"PORT": str(port), "WEBHOOK_SECRET": secret, "NODE_ENV": "production"}
-    process = subprocess.Popen(words, env=environment, cwd=folder)
-    try:
-        _wait_until_open(process, port)
-        _check(port, secret)
-        yield process.pid, port
-    finally:
-        process.terminate()
-        process.wait(30)
+    with (
+        tempfile.TemporaryFile() as output,
+        subprocess.Popen(words, env=environment, stdout=output, stderr=output) as it,
+    ):
+        try:
+            if not _opens(it, port):
+                output.seek(0)
+                raise SystemExit(f"{words!r} does not listen:\n{output.read()[-4000:].decode(errors='replace')}")
+            _check(port, secret)
+            yield it.pid, port
+        finally:
+            it.terminate()
+            it.wait(30)
 
 
 def cpu_seconds(pid: int) -> float:
@@ -59,7 +65,7 @@ def _free_port() -> int:
         return port
 
 
-def _wait_until_open(process: subprocess.Popen[bytes], port: int) -> None:
+def _opens(process: subprocess.Popen[bytes], port: int) -> bool:
     deadline = time.monotonic() + 30
     while process.poll() is None and time.monotonic() < deadline:
         try:
@@ -67,8 +73,8 @@ def _wait_until_open(process: subprocess.Popen[bytes], port: int) -> None:
         except OSError:
             time.sleep(0.05)
         else:
-            return
-    raise SystemExit(f"{process.args!r} does not listen (exit code {process.poll()})")
+            return True
+    return False
 
 
 def _check(port: int, secret: str) -> None:
