@@ -7,7 +7,25 @@ builds their assets come before Node, languages whose `package.json` usually is 
 from types import ModuleType
 from typing import cast
 
-from bot.buildpacks import node, python, static
+from bot.buildpacks import (
+    action,
+    deno,
+    docker,
+    dotnet,
+    elixir,
+    go,
+    java,
+    node,
+    nx,
+    php,
+    procfile,
+    python,
+    python_docs,
+    ruby,
+    rust,
+    sites,
+    static,
+)
 from bot.buildpacks.buildpack import Buildpack
 from bot.buildpacks.candidates import choose
 from bot.buildpacks.configured import lay_over, without_detection
@@ -17,7 +35,25 @@ from bot.plan import LaunchPlan
 from bot.repo_config import RepoConfig
 from bot.source import SourceTree
 
-_ORDER: tuple[ModuleType, ...] = (python, node, static)
+_ORDER: tuple[ModuleType, ...] = (
+    action,
+    php,
+    ruby,
+    elixir,
+    sites,
+    python,
+    node,
+    nx,
+    deno,
+    go,
+    rust,
+    java,
+    dotnet,
+    python_docs,
+    procfile,
+    static,
+    docker,
+)
 BUILDPACKS = cast("tuple[Buildpack, ...]", _ORDER)
 
 PREFETCH: tuple[str, ...] = words(

@@ -31,6 +31,8 @@ class Finding:
     role: Role
     toolchain: bool = True
     """Whether a sandbox can be expected to have what the plan runs: Node and Python are there, Ruby and Go are not."""
+    offered: bool = False
+    """Only when it is asked for: the manual of a library is named in the remedy instead of being taken for the app."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from bot.source import FilesWanted, Folder, SourceTree
 
 MANIFESTS = words(
     "package.json manage.py requirements.txt pyproject.toml Pipfile Gemfile composer.json go.mod Cargo.toml "
-    "pom.xml build.gradle build.gradle.kts mix.exs deno.json deno.jsonc hugo.toml _config.yml project.json"
+    "pom.xml build.gradle build.gradle.kts mix.exs deno.json deno.jsonc hugo.toml _config.yml conf.py mkdocs.yml"
 )
 _DEEPEST = 3
 _MOST_FOLDERS = 80
@@ -72,10 +72,11 @@ def choose(tree: SourceTree, buildpacks: Sequence[Buildpack], root: str = ".") -
     candidates = [Candidate(top, here)] if isinstance(here, Finding) else []
     if not candidates and _is_collection(tree, top, below):
         raise _several(below)
-    candidates = sorted([*candidates, *below], key=lambda candidate: candidate.rank)
+    offered = [candidate.folder.path for candidate in below if candidate.finding.offered]
+    candidates += [candidate for candidate in below if not candidate.finding.offered]
     if not candidates:
-        raise _nothing(top, [here] if isinstance(here, Refusal) else refusals)
-    best, *others = candidates
+        raise _nothing(top, [here] if isinstance(here, Refusal) else refusals, offered)
+    best, *others = sorted(candidates, key=lambda candidate: candidate.rank)
     return _named(best, others, here)
 
 
@@ -89,9 +90,9 @@ def _look(folder: Folder, buildpacks: Sequence[Buildpack]) -> Finding | Refusal 
         except FilesWanted as unread:
             wanted |= unread.paths
             continue
-        if wanted and found:
-            break
         if isinstance(found, Finding):
+            if wanted:
+                break
             return found
         if isinstance(found, Refusal):
             refused = refused or found
@@ -156,13 +157,16 @@ def _several(below: list[Candidate]) -> SeveralToPreview:
     )
 
 
-def _nothing(top: Folder, refusals: list[Refusal]) -> NothingToPreview:
+def _nothing(top: Folder, refusals: list[Refusal], offered: list[str]) -> NothingToPreview:
     looked_at = sorted({refusal.file for refusal in refusals}) or top.files()[:12]
     if refusals:
         first = refusals[0]
+        remedy = (
+            f'Its manual can be previewed: root = "{offered[0]}" in .github/preview.toml.' if offered else first.remedy
+        )
         reason = first.reason[:1].upper() + first.reason[1:]
         return NothingToPreview(
-            f"Nothing to preview: {reason[:1].lower()}{reason[1:]}.", remedy=first.remedy, looked_at=looked_at
+            f"Nothing to preview: {reason[:1].lower()}{reason[1:]}.", remedy=remedy, looked_at=looked_at
         )
     return NothingToPreview(
         "Nothing to preview: no manifest, no page and no server was found.",

@@ -115,7 +115,7 @@ def _entry(package: PackageJson, dependencies: dict[str, str], script: str, comm
 
 def _mentions(text: str, row: Framework) -> bool:
     """Whether the file itself calls the framework, as in `next({ dev })` or `concurrently(["browser-sync …"])`."""
-    return any(re.search(rf"""['"`]{re.escape(name)}(?:['"`]|\\s|/)""", text) for name in row.packages)
+    return any(re.search(rf"""['"`]{re.escape(name)}(?:['"`]|\s|/)""", text) for name in row.packages)
 
 
 def _rendering(dependencies: dict[str, str]) -> Framework | None:

@@ -102,11 +102,20 @@ def _pipenv(folder: Folder, _tools: dict[str, object]) -> Installation | None:
 
 def _requirements(folder: Folder) -> Installation | None:
     name = _requirements_file(folder)
-    if name is None:
-        return None
-    install: Argv = ("uv", "pip", "install", "-r", name)
+    return from_requirements(folder, name) if name else None
+
+
+def from_requirements(folder: Folder, name: str) -> Installation:
+    """The installation of one requirements file."""
     inputs = _at(folder, (name, *_included(folder, name)))
+    install: Argv = ("uv", "pip", "install", "-r", name)
     return Installation("pip", install, (_VENV,), inputs, _UV_ENV, _note("pip", folder, name))
+
+
+def from_packages(folder: Folder, packages: tuple[str, ...]) -> Installation:
+    """The installation of packages that no manifest lists."""
+    note = Note(text=f"{', '.join(packages)}: no requirements file lists them", file=None)
+    return Installation("pip", ("uv", "pip", "install", *packages), (_VENV,), (), _UV_ENV, note)
 
 
 def _requirements_file(folder: Folder) -> str | None:

@@ -1,5 +1,7 @@
 """Static pages: an index.html and nothing that would build it."""
 
+import re
+
 from bot.buildpacks.buildpack import Finding, Role
 from bot.buildpacks.words import words
 from bot.plan import LaunchPlan, Note, Readiness
@@ -8,16 +10,24 @@ from bot.source import Folder
 PORT = 8000
 _PLACES = words(". public www site html src dist docs build _site static web")
 
+# A page that only becomes one when a bundler has filled it in.
+_TEMPLATE = re.compile(
+    r"""<app-root|%PUBLIC_URL%|src=["']/?(?:\./)?src/[^"']+\.[jt]sx?["']|<%=|\{\{|^---$""", re.MULTILINE
+)
+
 
 def find(folder: Folder) -> Finding | None:
     """Pages in the folder itself, in a usual folder for pages below it, or a lone HTML file."""
-    place = next((place for place in _PLACES if folder.has(f"{place}/index.html")), None)
+    places = _PLACES if folder.path == "." else _PLACES[:1]
+    place = next((place for place in places if folder.has(f"{place}/index.html")), None)
     path = "/"
     if place is None:
         pages = [name for name in folder.files() if name.lower().endswith((".html", ".htm"))]
         if not pages:
             return None
         place, path = ".", f"/{pages[0]}"
+    elif _TEMPLATE.search(folder.text(f"{place}/index.html")):
+        return None
     root = folder.at(place)
     # --directory is left out: the server runs in the folder that it shows.
     plan = LaunchPlan(

@@ -2,5 +2,4 @@ from flask import Flask
 
 
 def create_app():
-    app = Flask(__name__)
-    return app
+    return Flask(__name__)
