@@ -1,0 +1,3 @@
+const items = ["apples", "bread", "milk"];
+
+document.querySelector("#basket").textContent = `Today we have ${items.join(", ")}.`;

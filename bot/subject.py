@@ -1,0 +1,115 @@
+"""What a demo previews: the sample app, a folder, or a git URL, as a git repository of its own to push from."""
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.errors import OperatorFault, WorldFault
+
+SAMPLES = Path(__file__).parent / "samples"
+_SENTENCE = "Open from nine to five."
+_CHANGED = "Open all night, now."
+_SAMPLE_PAGES = {"node": "index.html", "python": "app.py"}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A local clone and what to show with it. `shows`: a text on its page before and after the change, if known."""
+
+    folder: Path
+    name: str
+    about: str
+    change: tuple[str, str]
+    shows: tuple[str, str] | None = None
+
+    def git(self, *words: str) -> str:
+        """Run git in the clone; its output. Raises OperatorFault with git's own words."""
+        return run_git("-C", str(self.folder), *words)
+
+    def make_change(self) -> str:
+        """Commit a second version; its sha."""
+        path, content = self.change
+        (self.folder / path).write_text(content)
+        self.git("add", "--force", path)
+        self.git("commit", "--quiet", "--message", "Change what the page says")
+        return self.head()
+
+    def base(self) -> str:
+        """The commit before the one to preview: what the pull request is opened against."""
+        if not self.git("rev-list", "--max-count=1", "--skip=1", "--first-parent", "HEAD").strip():
+            self.git("commit", "--quiet", "--allow-empty", "--message", "Begin")
+        return self.git("rev-parse", "HEAD~1").strip()
+
+    def head(self) -> str:
+        """The commit that is checked out."""
+        return self.git("rev-parse", "HEAD").strip()
+
+
+def prepare(source: str | None, ref: str | None, folder: Path) -> Subject:
+    """Clone or copy `source` to `folder`; None means the sample. Raises OperatorFault, WorldFault."""
+    if shutil.which("git") is None:
+        raise OperatorFault("git is not installed: install it (for instance `apt install git`)")
+    if source is None:
+        return _sample(folder)
+    path = Path(source).expanduser()
+    if path.is_dir() and not (path / ".git").exists():
+        shutil.copytree(path, folder, symlinks=True, ignore=shutil.ignore_patterns("node_modules", ".venv"))
+        _commit_all(folder)
+        about = f"the files in {path}"
+    else:
+        about = _clone(source, ref, folder)
+    name = (path.resolve().name if path.exists() else source.rstrip("/").rpartition("/")[2]).removesuffix(".git")
+    safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip(".-") or "project"
+    return Subject(folder, safe[:80], about, (".preview-demo", "A second commit, made by `preview demo`.\n"))
+
+
+def run_git(*words: str) -> str:
+    """Run git without the machine's configuration or prompts; its output. Raises OperatorFault with its words."""
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("GIT_CONFIG")},
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_AUTHOR_NAME": "You",
+        "GIT_AUTHOR_EMAIL": "you@example.com",
+        "GIT_COMMITTER_NAME": "You",
+        "GIT_COMMITTER_EMAIL": "you@example.com",
+    }
+    done = subprocess.run(["git", *words], env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise OperatorFault(f"git {words[0] if words[0] != '-C' else words[2]}: {done.stderr.strip()[-500:]}")
+    return done.stdout
+
+
+def _sample(folder: Path) -> Subject:
+    kind = "node" if shutil.which("npm") else "python"
+    shutil.copytree(SAMPLES / kind, folder)
+    _commit_all(folder)
+    page = _SAMPLE_PAGES[kind]
+    changed = (folder / page).read_text().replace(_SENTENCE, _CHANGED)
+    about = "the sample app (Vite)" if kind == "node" else "the Python sample app (Flask), because there is no npm here"
+    return Subject(folder, "corner-shop", about, (page, changed), (_SENTENCE, _CHANGED))
+
+
+def _commit_all(folder: Path) -> None:
+    run_git("init", "--quiet", "--initial-branch=main", str(folder))
+    run_git("-C", str(folder), "commit", "--quiet", "--allow-empty", "--message", "Begin")
+    run_git("-C", str(folder), "add", "--all")
+    run_git("-C", str(folder), "commit", "--quiet", "--allow-empty", "--message", "First version")
+
+
+def _clone(source: str, ref: str | None, folder: Path) -> str:
+    """Clone with its history: a push needs the commits. Uncommitted changes stay behind, and that is said."""
+    if not Path(source).exists() and "://" not in source and not source.startswith("git@"):
+        raise OperatorFault(f"{source}: no such folder, and no git URL (https://…)")
+    try:
+        run_git("clone", "--quiet", "--no-hardlinks", "--", source, str(folder))
+    except OperatorFault as error:
+        raise (WorldFault if "resolve host" in str(error) else OperatorFault)(str(error)) from None
+    if ref:
+        try:
+            run_git("-C", str(folder), "checkout", "--quiet", "--detach", ref, "--")
+        except OperatorFault:
+            raise OperatorFault(f"--ref {ref}: there is no such branch, tag or commit in {source}") from None
+    dirty = Path(source).is_dir() and run_git("-C", source, "status", "--porcelain").strip()
+    return f"{source}{' (without its uncommitted changes)' if dirty else ''}"
