@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import secrets
+import shutil
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -51,17 +52,18 @@ class Annex:
 
 
 async def start(
-    words: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None, own_session: bool = True
+    words: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None, outlives_us: bool = False
 ) -> Annex:
     """Run `python -m WORDS…` and wait for the JSON line that says where it listens. Its stderr goes to `log`.
 
-    Raises OperatorFault or WorldFault with its last words, as its exit code says.
+    Unless it `outlives_us`, the kernel ends it when this process ends, however that comes about. Raises OperatorFault
+    or WorldFault with its last words, as its exit code says.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as stderr:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-            stderr=stderr, env={**os.environ, **(env or {})}, start_new_session=own_session,
+            *(() if outlives_us else _tied_to_us()), sys.executable, "-m", *words, stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE, stderr=stderr, env={**os.environ, **(env or {})}, start_new_session=True,
         )  # fmt: skip
     assert process.stdout  # noqa: S101 - asked for above
     try:
@@ -77,6 +79,11 @@ async def start(
     raise _EXIT_ERRORS.get(code, PreviewError)(f"{words[0]} ended with code {code}:\n{_last_words(log)}")
 
 
+def _tied_to_us() -> Sequence[str]:
+    """See PR_SET_PDEATHSIG in https://man7.org/linux/man-pages/man1/setpriv.1.html; util-linux is everywhere."""
+    return ("setpriv", "--pdeathsig", "TERM", "--") if shutil.which("setpriv") else ()
+
+
 def _last_words(log: Path) -> str:
     try:
         return log.read_text("utf-8", "replace").strip()[-2000:]
@@ -84,11 +91,12 @@ def _last_words(log: Path) -> str:
         return ""
 
 
-async def start_engine(data: Path, *, port: int = 0, token: str | None = None) -> tuple[Annex, str]:
+async def start_engine(data: Path, *, outlives_us: bool = False) -> tuple[Annex, str]:
     """An engine of one's own; it and its bearer token."""
-    token = token or secrets.token_urlsafe(32)
-    words = ("bot.engine", "--port", str(port), "--data", str(data / "engine"))
-    return await start(words, log=data / "engine.log", env={"PREVIEW_ENGINE_TOKEN": token}), token
+    token = secrets.token_urlsafe(32)
+    words = ("bot.engine", "--port", "0", "--data", str(data / "engine"))
+    environment = {"PREVIEW_ENGINE_TOKEN": token}
+    return await start(words, log=data / "engine.log", env=environment, outlives_us=outlives_us), token
 
 
 async def embedded_engine(data: Path, *, start: bool = True) -> tuple[str, str]:
@@ -102,7 +110,7 @@ async def embedded_engine(data: Path, *, start: bool = True) -> tuple[str, str]:
         return known
     if not start:
         return "http://127.0.0.1:9/api", "no engine was ever started here"
-    engine, token = await start_engine(data)
+    engine, token = await start_engine(data, outlives_us=True)
     _write_card(card, {"url": engine.url, "token": token, "pid": engine.announced["pid"]})
     return engine.url, token
 

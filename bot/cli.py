@@ -5,6 +5,7 @@ Exit codes: 0 all is well, 1 it failed, 2 the configuration is wrong (the messag
 
 import asyncio
 import json
+import signal
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -179,6 +180,8 @@ def doctor() -> None:
 
 
 def _run(work: Coroutine[Any, Any, Any]) -> Any:
+    """Run to the end; SIGTERM is as good as Ctrl-C, so that whatever was started is ended."""
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     return asyncio.run(work)
 
 

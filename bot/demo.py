@@ -145,11 +145,14 @@ async def _keep(stage: Stage, url: str, narrator: Narrator) -> None:
 
 
 async def _until_interrupted() -> None:
+    """Return at Ctrl-C or SIGTERM instead of being cut off by it."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     await stopped.wait()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.remove_signal_handler(number)
 
 
 def _url(comment: str) -> str:

@@ -6,7 +6,8 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bot.engine.selftest import check_isolation
+from bot.engine.errors import IsolationError
+from bot.engine.isolation import check_isolation
 from bot.errors import PreviewError
 from bot.settings import EMBEDDED, Settings
 
@@ -26,7 +27,7 @@ class Finding:
 async def examine(say: Callable[[str], None]) -> bool:
     """Print a line per finding; whether all that is needed is there."""
     settings = Settings.read()
-    findings = [_git(), _node(), _disk(settings), *_isolation(settings), _github(settings)]
+    findings = [_git(), _node(), _disk(settings), await _isolation(settings), _github(settings)]
     for finding in findings:
         sign = "ok  " if finding.good else ("FAIL" if finding.needed else "note")
         say(f"{sign}  {finding.name:<10} {finding.text}")
@@ -54,10 +55,15 @@ def _disk(settings: Settings) -> Finding:
     return Finding("disk", good, text if good else f"{text}: free some, or set PREVIEW_DATA_DIR to a folder with room")
 
 
-def _isolation(settings: Settings) -> list[Finding]:
+async def _isolation(settings: Settings) -> Finding:
+    """A sandbox is really made and looked at from inside, unless somebody else's service makes them."""
     if settings.sandbox_service != EMBEDDED:
-        return [Finding("sandboxes", good=True, text=f"made by {settings.sandbox_service}")]
-    return [Finding("isolation", *check_isolation(settings.data_dir))]
+        return Finding("sandboxes", good=True, text=f"made by {settings.sandbox_service}")
+    try:
+        found = await check_isolation()
+    except IsolationError as error:
+        return Finding("isolation", good=False, text=str(error))
+    return Finding("isolation", good=True, text=f"holds, with {found.bubblewrap} and {found.python}")
 
 
 def _github(settings: Settings) -> Finding:
