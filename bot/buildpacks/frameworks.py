@@ -116,8 +116,8 @@ FRAMEWORKS: tuple[Framework, ...] = (
     _vite("sveltekit", "SvelteKit", "@sveltejs/kit", "vite dev|vite|svelte-kit dev", floors={2: ">=18.13"}),
     _vite("tanstack-start", "TanStack Start", "@tanstack/react-start @tanstack/solid-start @tanstack/start",
           "vite dev|vite"),
-    Framework("tanstack-start", "TanStack Start", ("vinxi",), ("vinxi dev",), 3000, reads_port=True),
     _vite("solid-start", "SolidStart", "@solidjs/start", "vinxi dev|vite dev|vite", port=3000, reads_port=True),
+    Framework("tanstack-start", "TanStack Start", ("vinxi",), ("vinxi dev",), 3000, reads_port=True),
     _vite("qwik", "Qwik", "@builder.io/qwik @qwik.dev/core", "vite|qwik dev"),
     _vite("analog", "Analog", "@analogjs/platform", "vite|ng serve|nx serve"),
     Framework(

@@ -47,6 +47,7 @@ _OBJECT = re.compile(
     + r")\s*\(",
     re.MULTILINE,
 )
+_RETURNED = re.compile(r"\breturn\s+(?:\w+\.)*(?P<made>" + "|".join(_CLASSES) + r")\s*\(")
 _FACTORY = re.compile(
     r"^(?:async )?def (?P<name>create_app|make_app|build_app|get_app|get_application|create_application|app_factory)\(",
     re.MULTILINE,
@@ -138,7 +139,7 @@ def _of_text(file: str, text: str) -> Iterator[App]:
         yield App(_CLASSES[found["made"]], file, found["name"], text=text)
     if made:
         return
-    inside = _OBJECT.search(text)
+    inside = _OBJECT.search(text) or _RETURNED.search(text)
     factory = _FACTORY.search(text)
     if inside and factory:
         yield App(_CLASSES[inside["made"]], file, factory["name"], factory=True, text=text)

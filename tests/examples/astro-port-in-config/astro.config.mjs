@@ -1,0 +1,1 @@
+export default { server: { host: true, port: 8788 } };

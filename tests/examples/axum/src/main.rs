@@ -1,0 +1,3 @@
+fn main() {
+    let address = "0.0.0.0:3005";
+}

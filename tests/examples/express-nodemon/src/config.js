@@ -1,0 +1,1 @@
+module.exports = { port: process.env.PORT || 4000 };

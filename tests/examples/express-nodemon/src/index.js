@@ -1,0 +1,1 @@
+require("./app").listen(require("./config").port);

@@ -1,0 +1,5 @@
+from fastapi import FastAPI
+
+
+def create_app():
+    return FastAPI()

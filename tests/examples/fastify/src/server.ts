@@ -1,0 +1,4 @@
+import Fastify from "fastify";
+
+const port = Number(process.env.PORT ?? 3010);
+Fastify().listen({ port });

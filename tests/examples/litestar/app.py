@@ -1,0 +1,3 @@
+from litestar import Litestar
+
+app = Litestar([])

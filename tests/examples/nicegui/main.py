@@ -1,0 +1,4 @@
+from nicegui import ui
+
+ui.label("Example")
+ui.run()

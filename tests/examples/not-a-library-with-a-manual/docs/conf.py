@@ -1,0 +1,2 @@
+project = "Lib"
+extensions = []

@@ -1,0 +1,1 @@
+require("..").listen(3000);

@@ -1,0 +1,3 @@
+from quart import Quart
+
+app = Quart(__name__)

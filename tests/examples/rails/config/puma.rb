@@ -1,0 +1,1 @@
+port ENV.fetch("PORT", 3000)

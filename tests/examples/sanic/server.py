@@ -1,0 +1,3 @@
+from sanic import Sanic
+
+app = Sanic("Example")

@@ -1,0 +1,1 @@
+module.exports = { devServer: { port: 8081 } };

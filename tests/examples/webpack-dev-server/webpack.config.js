@@ -1,0 +1,1 @@
+module.exports = { devServer: { hot: true, port: 9090 } };
