@@ -1,0 +1,131 @@
+"""One repository with one pull request: what its people do, and what they see."""
+
+import re
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import httpx
+
+from bot.names import sandbox_name
+from bot.preview import RepoId
+from tests.forge_driver import Person, RepositoryDriver, until
+
+if TYPE_CHECKING:
+    from tests.whole.town import Town
+
+PATIENCE = 90.0
+"""Seconds to wait for what the bot should do; generous, for it only matters when a test fails."""
+
+_OPEN = re.compile(r"\[Open the preview\]\(([^)]+)\)")
+
+
+class Story:
+    """Acts as the repository's owner unless told otherwise; `number` is the pull request that was opened last."""
+
+    def __init__(self, town: "Town", repository: RepositoryDriver) -> None:
+        self.town, self.repository = town, repository
+        self.number = 0
+        self.sha = ""
+
+    async def open_pull(self, files: Mapping[str, str | None], *, branch: str = "change", **more: object) -> str:
+        """Push a branch with these files and open a pull request from it; the head's sha."""
+        self.sha = await self.repository.push(files, branch=branch)
+        self.number = await self.repository.open_pull(branch, **more)  # type: ignore[arg-type]
+        return self.sha
+
+    async def push(self, files: Mapping[str, str | None], *, branch: str = "change") -> str:
+        """Push one more commit; its sha."""
+        self.sha = await self.repository.push(files, branch=branch)
+        return self.sha
+
+    async def say(self, text: str, *, by: Person | None = None) -> int:
+        """Write a comment."""
+        return await self.repository.comment(self.number, text, by=by)
+
+    async def close(self) -> None:
+        """Close the pull request."""
+        await self.repository.close(self.number)
+
+    async def reopen(self) -> None:
+        """Open it again."""
+        await self.repository.reopen(self.number)
+
+    async def comments(self) -> list[str]:
+        """What the bot wrote, oldest first."""
+        rows = await self.repository.comments(self.number)
+        return [row["body"] for row in rows if row["user"]["login"] == self.town.app.login]
+
+    async def reads(self, *signs: str) -> str:
+        """The bot's comment, once it holds all of these. Fails when it does not, in the end, or when there are two."""
+        seen: list[str] = []
+
+        async def holds() -> str | None:
+            seen[:] = await self.comments()
+            return seen[0] if seen and all(sign in seen[0] for sign in signs) else None
+
+        try:
+            found: str = await until(holds, what=f"a comment that holds {signs}", deadline=PATIENCE)
+        except TimeoutError:
+            raise AssertionError(f"no comment holds {signs}; the bot wrote {seen}\n{self.bot_log()}") from None
+        assert len(seen) == 1, seen
+        return found
+
+    async def ready(self, sha: str | None = None) -> str:
+        """The URL of the preview, once the comment says that this commit (the newest one) is ready."""
+        body = await self.reads("🟢", sha or self.sha)
+        match = _OPEN.search(body)
+        assert match, body
+        return match[1]
+
+    async def page(self, url: str) -> str:
+        """What a browser reads there."""
+        async with httpx.AsyncClient(trust_env=False) as client:
+            return (await client.get(url)).text
+
+    async def page_shows(self, url: str, text: str) -> None:
+        """Wait until the page shows this text."""
+
+        async def shows() -> bool:
+            return text in await self.page(url)
+
+        await until(shows, what=f"{text!r} on {url}", deadline=PATIENCE)
+
+    async def gone(self, url: str) -> None:
+        """Nothing answers at this URL, and no sandbox is left."""
+
+        async def silent() -> bool:
+            try:
+                await self.page(url)
+            except httpx.HTTPError:
+                return True
+            return False
+
+        await until(silent, what=f"{url} to be gone", deadline=PATIENCE)
+        await self.no_sandbox()
+
+    async def no_sandbox(self) -> None:
+        """Wait until the engine has no sandbox for this pull request."""
+
+        async def absent() -> bool:
+            return self.sandbox not in await self.town.sandboxes.names()
+
+        await until(absent, what=f"{self.sandbox} to be gone", deadline=PATIENCE)
+
+    @property
+    def sandbox(self) -> str:
+        """The sandbox's name."""
+        return sandbox_name(RepoId(self.repository.id), self.number)
+
+    def plain(self, body: str) -> str:
+        """A comment without what differs from run to run: seconds, URLs, ids, and shas (the newest reads HEAD)."""
+        body = re.sub(r"http://127\.0\.0\.1:\d+", "URL", body)
+        body = re.sub(rf"{re.escape(str(self.repository.id))}#{self.number}", "REPO#N", body)
+        body = re.sub(r"\d+\.\d s", "N s", body)
+        body = re.sub(r" \((?:fetch|install|prepare|start) N s[^)]*\)", " (PARTS)", body)
+        return re.sub(r"\b[0-9a-f]{40}\b", "SHA", body.replace(self.sha, "HEAD"))
+
+    def bot_log(self) -> str:
+        """The end of the bot's log, for a failing test."""
+        path = self.town.folder / "bot.log"
+        return path.read_text()[-4000:] if path.exists() else f"(no log at {time.time()})"

@@ -1,0 +1,85 @@
+"""A town to tell stories in: a forge, an engine and a bot as processes, and an App installed for each new owner."""
+
+import asyncio
+import itertools
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from bot import annexes
+from bot.annexes import Annex
+from bot.redaction import Redactor
+from bot.sandbox import Sandboxes
+from bot.stage import free_port
+from tests.forge_driver import AppKeys, ForgeDriver, launched_forge
+from tests.whole.story import Story
+
+_numbers = itertools.count(1)
+
+
+class Town:
+    """The processes, and what they are set up with. Every story gets people and repositories of its own."""
+
+    def __init__(self, forge: ForgeDriver, engine: Annex, engine_token: str, app: AppKeys, folder: Path) -> None:
+        self.forge, self.engine, self.app, self.folder = forge, engine, app, folder
+        self.settings: dict[str, str] = {
+            "PREVIEW_DATA_DIR": str(folder / "bot"),
+            "PREVIEW_ENGINE": engine.url,
+            "PREVIEW_ENGINE_TOKEN": engine_token,
+            "PREVIEW_READY_LIMIT": "20",
+            "PREVIEW_LOG_LEVEL": "info",
+            "GITHUB_API_URL": forge.api,
+            "GITHUB_APP_ID": str(app.id),
+            "GITHUB_APP_PRIVATE_KEY": app.pem,
+            "GITHUB_WEBHOOK_SECRET": app.webhook_secret,
+        }
+        self.sandboxes = Sandboxes(engine.url, engine_token, Redactor(), instance="default", vcpus=1, time_limit=3600)
+        self.bot: Annex | None = None
+
+    async def start_bot(self, *, program: str = "bot", **settings: str) -> None:
+        """Start the bot, or start it again: with the same data folder and port."""
+        words = (program, "serve")
+        self.bot = await annexes.start(words, log=self.folder / "bot.log", env={**self.settings, **settings})
+
+    async def kill_bot(self) -> None:
+        """End the bot as a power cut would."""
+        assert self.bot
+        self.bot.kill()
+        await self.bot.process.wait()
+
+    async def story(self, files: Mapping[str, str], *, private: bool = True) -> Story:
+        """A new owner with a repository of these files on `main`, and the App installed."""
+        number = next(_numbers)
+        owner = await self.forge.user(f"owner{number}-{os.getpid()}")
+        repository = await self.forge.repository(owner, "shop", private=private)
+        await self.forge.install(self.app, owner, [repository])
+        await repository.push(files)
+        return Story(self, repository)
+
+
+@asynccontextmanager
+async def open_town(folder: Path, *, bot: bool = True, **settings: str) -> AsyncIterator[Town]:
+    """Start everything; end everything afterwards."""
+    async with AsyncExitStack() as stack:
+        forge = await stack.enter_async_context(launched_forge(folder / "forge"))
+        engine, token = await annexes.start_engine(folder)
+        stack.push_async_callback(engine.stop)
+        port = free_port()
+        operator = await forge.user("operator")
+        app = await forge.app("preview", owner=operator, webhook_url=f"http://127.0.0.1:{port}/webhooks/github")
+        town = Town(forge, engine, token, app, folder)
+        town.settings |= {"PREVIEW_PORT": str(port), **settings}
+        stack.push_async_callback(town.sandboxes.close)
+        if bot:
+            await town.start_bot()
+        try:
+            yield town
+        finally:
+            if town.bot:
+                await town.bot.stop()
+
+
+async def settled(seconds: float) -> None:
+    """Let that much time pass: only to show that something does *not* happen."""
+    await asyncio.sleep(seconds)
