@@ -103,7 +103,7 @@ async def install(run: Run) -> None:
         return
     await run.stands(install_key=None, start_key=None, server=None)
     await box.kill_all()
-    if plan.install:
+    if plan.prepare or plan.install:
         await run.enter(Phase.INSTALLING)
         await _install(run, box, plan)
     await run.stands(install_key=key)
@@ -166,7 +166,10 @@ async def _alive(box: Box, server: str) -> bool:
 
 
 async def _install(run: Run, box: Box, plan: LaunchPlan) -> None:
-    assert plan.install  # noqa: S101 - the caller asked
+    for argv in plan.prepare:
+        await _run_command(run, box, argv, plan, cwd=plan.install_root)
+    if not plan.install:
+        return
     try:
         await _run_command(run, box, plan.install, plan, cwd=plan.install_root)
     except CommandFailed as error:
@@ -194,7 +197,7 @@ async def _run_command(run: Run, box: Box, argv: Argv, plan: LaunchPlan, *, cwd:
 
 
 def _install_key(plan: LaunchPlan, listing: Listing) -> str:
-    return listing.key(plan.install_inputs, plan.install or (), (plan.install_root,))
+    return listing.key(plan.install_inputs, *plan.prepare, plan.install or (), (plan.install_root,))
 
 
 def _start_key(plan: LaunchPlan, listing: Listing, launch: Launch) -> str:

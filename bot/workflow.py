@@ -169,7 +169,7 @@ async def _within(limit: float, work: Work, run: steps.Run) -> None:
 
 fetch = _step(steps.fetch, lambda: 600)
 detect = _step(steps.detect, lambda: 120)
-install = _step(steps.install, lambda: 2 * _bound().settings.install_limit + _MARGIN_SECONDS)
+install = _step(steps.install, lambda: 4 * _bound().settings.install_limit + _MARGIN_SECONDS)
 start = _step(steps.start, lambda: 4 * _bound().settings.install_limit + _MARGIN_SECONDS)
 check = _step(steps.check, lambda: _bound().settings.ready_limit + _MARGIN_SECONDS)
 
