@@ -55,7 +55,7 @@ class GitHub:
         self._settings = settings
         self._redactor = redactor
         self._threads = ThreadPoolExecutor(8, thread_name_prefix="github")
-        self._local = threading.local()
+        self._of_thread = threading.local()
         self._tokens: dict[int | None, _Token] = {}
         self._renewing = threading.Lock()
         self._login: str | None = None
@@ -178,7 +178,7 @@ class GitHub:
 
     def _client(self, installation_id: int | None) -> Github:
         token = self._token(installation_id)
-        clients: dict[str, Github] = self._local.__dict__.setdefault("clients", {})
+        clients: dict[str, Github] = self._of_thread.__dict__.setdefault("clients", {})
         if token not in clients:
             clients.clear()
             clients[token] = self._connect(Auth.Token(token))
@@ -211,9 +211,9 @@ class GitHub:
         return _Token(answer["token"], datetime.fromisoformat(answer["expires_at"]).timestamp())
 
     def _app(self) -> Github:
-        if "app" not in self._local.__dict__:
-            self._local.app = self._connect(Auth.AppAuth(self._settings.github_app_id, self._settings.private_key))
-        return self._local.app  # type: ignore[no-any-return]
+        if "app" not in self._of_thread.__dict__:
+            self._of_thread.app = self._connect(Auth.AppAuth(self._settings.github_app_id, self._settings.private_key))
+        return self._of_thread.app  # type: ignore[no-any-return]
 
     def _read_login(self) -> str:
         if self._settings.github_app_id:
