@@ -31,7 +31,7 @@ log = structlog.get_logger()
 
 
 def with_git(app: ASGIApp, forge: Forge) -> ASGIApp:
-    """The same application, which also speaks git. Litestar's raw routes take no path parameters, so it stands before."""
+    """The same application, which also speaks git. Litestar's raw routes take no path parameters, hence here."""
 
     async def speaking(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == ScopeType.HTTP and PATH.match(scope["path"]):

@@ -166,7 +166,7 @@ async def create_status(call: Call, repository: Repository, sha: str) -> Respons
     return Response(commit_status(call.view, repository, row), status_code=201)
 
 
-@get("/commits/{ref:str}/statuses", need=STATUSES_READ)
+@get(["/commits/{ref:str}/statuses", "/statuses/{ref:str}"], need=STATUSES_READ)
 async def list_statuses(call: Call, repository: Repository, ref: str) -> Response[Any]:
     """A commit's statuses, newest first."""
     sha = await call.forge.git.resolve(repository.id, ref)

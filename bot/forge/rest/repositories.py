@@ -6,7 +6,6 @@ from litestar import Response, delete, get, patch
 
 from bot.forge.access import ADMINISTER, CONTENTS_READ, METADATA_READ
 from bot.forge.errors import NotFound, Unprocessable
-from bot.forge.git import GitFailed
 from bot.forge.records import Repository
 from bot.forge.repositories import delete_repository, rename_repository, update_repository
 from bot.forge.rest.call import Call, Input
@@ -79,7 +78,7 @@ async def get_branch(call: Call, repository: Repository, name: str) -> Json:
 @get("/commits", need=CONTENTS_READ)
 async def list_commits(call: Call, repository: Repository) -> Response[Any]:
     """The commits that a branch, tag or sha (`sha=`) leads to, newest first."""
-    tip = await _resolve(call, repository, call.request.query_params.get("sha") or repository.default_branch)
+    tip = await _commit(call, repository, call.request.query_params.get("sha") or repository.default_branch)
     commits = await call.forge.git.commits(repository.id, tip)
     return call.page(commits, lambda commit: commit_of(call.view, repository, commit))
 
@@ -87,16 +86,18 @@ async def list_commits(call: Call, repository: Repository) -> Response[Any]:
 @get("/commits/{ref:str}", need=CONTENTS_READ)
 async def get_commit(call: Call, repository: Repository, ref: str) -> Json:
     """One commit."""
-    tip = await _resolve(call, repository, ref)
+    tip = await _commit(call, repository, ref)
     (commit,) = await call.forge.git.commits(repository.id, tip, limit=1)
     return commit_of(call.view, repository, commit)
 
 
-@get("/contents/{path:path}", need=CONTENTS_READ)
-async def get_contents(call: Call, repository: Repository, path: str) -> Response[Any]:
+@get(["/contents", "/contents/{path:path}"], need=CONTENTS_READ)
+async def get_contents(call: Call, repository: Repository, path: str = "") -> Response[Any]:
     """A file with its content, or a folder's entries, at `ref` (the default branch when not given)."""
     git, ref = call.forge.git, call.request.query_params.get("ref") or repository.default_branch
-    tip = await _resolve(call, repository, ref)
+    tip = await git.resolve(repository.id, ref)
+    if tip is None:
+        raise NotFound(f"No commit found for the ref {ref}")
     entries = await git.entries(repository.id, tip, path.strip("/"))
     if not entries:
         raise NotFound
@@ -108,13 +109,11 @@ async def get_contents(call: Call, repository: Repository, path: str) -> Respons
     return Response(content(call.view, repository, entries[0], ref, data))
 
 
-async def _resolve(call: Call, repository: Repository, ref: str) -> str:
-    try:
-        sha = await call.forge.git.resolve(repository.id, ref)
-    except GitFailed:
-        sha = None
+async def _commit(call: Call, repository: Repository, ref: str) -> str:
+    """The sha that a ref names. Raises Unprocessable, which is how GitHub's commits endpoints answer."""
+    sha = await call.forge.git.resolve(repository.id, ref)
     if sha is None:
-        raise NotFound(f"No commit found for SHA: {ref}")
+        raise Unprocessable(f"No commit found for SHA: {ref}")
     return sha
 
 

@@ -2,14 +2,15 @@
 
 from bot.forge.records import CheckRun, CommitStatus, Repository
 from bot.forge.shapes import Json, node_id, stamp, stamp_or_none
-from bot.forge.shapes.apps import app_or_none
+from bot.forge.shapes.apps import app as app_shape
 from bot.forge.shapes.pulls import minimal_pull
 from bot.forge.shapes.users import simple_user
 from bot.forge.view import View
 
 
 def check_run(view: View, repo: Repository, row: CheckRun) -> Json:
-    """A check run, with the pull requests whose head it checks."""
+    """A check run, with the pull requests whose head it checks; its details are by default the App's homepage."""
+    app = app_shape(view, view.state.apps[row.app_id])
     url = f"{view.urls.repository(repo)}/check-runs/{row.id}"
     pulls = [
         i for i in view.state.issues_of(repo.id) if i.pull and i.state == "open" and i.pull.head_sha == row.head_sha
@@ -23,7 +24,7 @@ def check_run(view: View, repo: Repository, row: CheckRun) -> Json:
         "external_id": row.external_id,
         "url": url,
         "html_url": f"{view.urls.page(repo)}/runs/{row.id}",
-        "details_url": row.details_url,
+        "details_url": row.details_url or app["external_url"],
         "status": row.status,
         "conclusion": row.conclusion,
         "started_at": stamp_or_none(row.started_at),
@@ -36,7 +37,7 @@ def check_run(view: View, repo: Repository, row: CheckRun) -> Json:
             "annotations_url": f"{url}/annotations",
         },
         "check_suite": {"id": row.suite_id},
-        "app": app_or_none(view, row.app_id),
+        "app": app,
         "pull_requests": [minimal_pull(view, repo, issue) for issue in own],
     }
 
