@@ -12,7 +12,7 @@ Inside and below
     probe        what a sandbox looks like from inside, for the start-up check
 
 One sandbox
-    channel      messages with descriptors beside them
+    channel, descriptors      messages with descriptors beside them
     launcher     the engine's end of the zygote
     guest        the engine's hold on PID 1
     pipes, errands, processes, output, files, sources

@@ -18,6 +18,7 @@ import sys
 
 MAX_MESSAGE = 1 << 16
 MAX_DESCRIPTORS = 8
+MOST_DESCRIPTORS = 1 << 20
 PR_SET_DUMPABLE = 4
 if False:  # the words of the annotations below; importing typing would cost every sandbox's start
     from collections.abc import Sequence
@@ -175,6 +176,8 @@ def main() -> None:
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     control = socket.socket(fileno=int(sys.argv[1]))
     control.set_inheritable(False)
+    os.closerange(3, control.fileno())
+    os.closerange(control.fileno() + 1, MOST_DESCRIPTORS)
     nothing = os.open("/dev/null", os.O_RDWR)
     for stream in range(3):
         os.dup2(nothing, stream)

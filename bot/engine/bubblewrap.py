@@ -20,7 +20,7 @@ FIRST_FILE = FIRST_DESCRIPTOR + 3
 
 GUEST_ID = 1000
 AGENT = "/run/agent.py"
-_TMP_BYTES, _RUN_BYTES = 1 << 30, 1 << 20
+_TMP_BYTES, _SHM_BYTES, _RUN_BYTES = 1 << 30, 1 << 28, 1 << 20
 
 # Read-only and only where they exist: certificates (Debian, Fedora), Debian's command choices, the linker's cache.
 _SYSTEM = ("/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/alternatives", "/etc/ld.so.cache")
@@ -56,13 +56,19 @@ def arguments(mounts: Mounts) -> list[str]:
         *(word for target, link in _MERGED for word in ("--symlink", target, link)),
         *(word for path in _SYSTEM for word in ("--ro-bind-try", path, path)),
         *("--proc", "/proc", "--dev", "/dev"),
+        *("--perms", "1777", "--size", str(_SHM_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108 - inside the sandbox
         *("--perms", "1777", "--size", str(_TMP_BYTES), "--tmpfs", "/tmp"),  # noqa: S108 - inside the sandbox
         *("--size", str(_RUN_BYTES), "--tmpfs", "/run"),
         *(word for place, path in enumerate(mounts.files, FIRST_FILE) for word in ("--ro-bind-data", str(place), path)),
         *("--bind", mounts.disk, mounts.disk_target),
         *(word for bind in mounts.binds for word in ("--ro-bind", bind.source, bind.target)),
-        *("--chdir", mounts.cwd, "--remount-ro", "/", "--remount-ro", "/run", "--seccomp", str(FILTER)),
+        *("--chdir", mounts.cwd, *_read_only("/", "/run", "/dev"), "--seccomp", str(FILTER)),
     ]
+
+
+def _read_only(*folders: str) -> list[str]:
+    """What bubblewrap itself made is a tmpfs without a limit; it is not for filling."""
+    return [word for folder in folders for word in ("--remount-ro", folder)]
 
 
 def command(bwrap: str, python: str) -> list[str]:

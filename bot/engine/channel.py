@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from bot.engine.descriptors import receive
 from bot.engine.errors import AgentGone
 
 Message = dict[str, Any]
@@ -53,9 +54,7 @@ class Channel:
 
     def _arrive(self) -> None:
         try:
-            data, descriptors, _, _ = socket.recv_fds(
-                self._end, _MAX_MESSAGE, _MAX_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
-            )
+            data, descriptors = receive(self._end, _MAX_MESSAGE, _MAX_DESCRIPTORS)
         except BlockingIOError:
             return
         except OSError:

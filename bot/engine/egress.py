@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import struct
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,14 @@ _MOST_LOOKUPS = 8
 _RESOLVERS = ThreadPoolExecutor(max_workers=32, thread_name_prefix="resolve")
 
 
+LookUp = Callable[[str], Iterable[Address]]
+
+
+def look_up(name: str) -> Iterable[Address]:
+    """Raises `OSError` for a name without addresses."""
+    return [addresses.parse(str(info[4][0])) for info in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
+
+
 @dataclass(frozen=True, slots=True)
 class _Target:
     name: str | None
@@ -33,9 +42,15 @@ class Egress:
     """Owns the listeners, which live in the sandbox's network namespace while we connect from the host's."""
 
     def __init__(
-        self, names: socket.socket, listeners: list[socket.socket], policy: NetworkPolicy, *, redirected: bool
-    ):
-        self._names, self._policy, self._redirected = names, policy, redirected
+        self,
+        names: socket.socket,
+        listeners: list[socket.socket],
+        policy: NetworkPolicy,
+        *,
+        redirected: bool,
+        look_up: LookUp = look_up,
+    ) -> None:
+        self._names, self._policy, self._redirected, self._look_up = names, policy, redirected, look_up
         self._book = dns.SyntheticNames()
         self._targets: dict[asyncio.Task[Any], _Target] = {}
         self._lookups = asyncio.Semaphore(_MOST_LOOKUPS)
@@ -136,7 +151,7 @@ class Egress:
         """Addresses of a name as the host sees them, IPv4 first; none if it has none."""
         async with self._lookups:
             try:
-                found = await asyncio.get_running_loop().run_in_executor(_RESOLVERS, _look_up, name)
+                found = await asyncio.get_running_loop().run_in_executor(_RESOLVERS, self._look_up, name)
             except (OSError, UnicodeError):
                 return []
         return sorted(set(found), key=lambda address: (address.version, int(address)))
@@ -147,10 +162,6 @@ def _current_task() -> asyncio.Task[Any]:
     if task is None:
         raise RuntimeError("a connection is served outside a task")
     return task
-
-
-def _look_up(name: str) -> list[Address]:
-    return [addresses.parse(str(info[4][0])) for info in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
 
 
 async def _connect(address: Address, port: int) -> socket.socket:

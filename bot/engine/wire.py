@@ -83,6 +83,8 @@ class PolicyBody(Body):
 
     @model_validator(mode="after")
     def is_supported(self) -> "PolicyBody":
+        if self.mode in (None, Mode.CUSTOM) and not self.model_fields_set & {"allow", "subnets"}:
+            raise ValueError("a policy needs a mode, or says what it allows")
         if isinstance(self.allow, dict) and any(self.allow.values()):
             raise ValueError("rules for the requests to a domain are not supported; allow the domain without rules")
         for subnet in (*self.subnets.allow, *self.subnets.deny):

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.engine import netlink
+from bot.engine.descriptors import receive
 
 FIRST_DESCRIPTOR = 10  # the descriptors of a request appear from this number on in what it starts
 _MAX_MESSAGE, _MAX_DESCRIPTORS = 1 << 17, 32
@@ -107,7 +108,7 @@ def _reap(control: socket.socket, children: dict[int, int]) -> None:
 
 def _answer(control: socket.socket, user: int, children: dict[int, int]) -> bool:
     """Serve one request; false when the engine is gone."""
-    data, descriptors, _, _ = socket.recv_fds(control, _MAX_MESSAGE, _MAX_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
+    data, descriptors = receive(control, _MAX_MESSAGE, _MAX_DESCRIPTORS)
     if not data:
         return False
     request = json.loads(data)

@@ -35,7 +35,7 @@ async def run_command(request: AnyRequest, sandboxes: Sandboxes, session_id: str
     command = await _start(sandbox, session_id, body)
     sandbox.remember(command)
     if body.wait or body.logs:
-        return Stream(_tell(command), media_type=_NDJSON)
+        return Stream(_tell(command, command.record), media_type=_NDJSON)
     return Response({"command": command_json(command.record)})
 
 
@@ -121,9 +121,9 @@ async def _start_in(sandbox: Sandbox, session_id: str, body: CommandBody, cwd: s
     return command
 
 
-async def _tell(command: Command) -> AsyncIterator[bytes]:
+async def _tell(command: Command, started: CommandRecord) -> AsyncIterator[bytes]:
     """The command, its output as it comes, then the command with its exit code."""
-    yield _line(command.record)
+    yield _line(started)
     async for records in command.output.follow():
         yield records
     await command.ended.wait()
