@@ -60,7 +60,8 @@ class Decisions:
         def work(db: sa.Connection) -> bool:
             row = _lock(db, current)
             newest = _newest(db, current.id)
-            if not row["wanted"] and row["stop_reason"] and (newest is None or newest["phase"] in _ENDED):
+            down = not row["wanted"] and row["stop_reason"] and (newest is None or newest["phase"] in _ENDED)
+            if down and (row["held"] or not hold):
                 return False
             _next(db, row, wanted=False, held=hold, stop_reason=reason, approved_sha=None)
             return True
@@ -73,14 +74,18 @@ class Decisions:
         await self._store.run(lambda db: db.execute(sa.update(preview).where(mine).values(box=None)))
 
     async def stopped(self, current: Preview, generation: int) -> None:
-        """The sandbox is confirmed gone: the newest launch ends as stopped, unless a newer decision was made."""
+        """The sandbox is confirmed gone: the newest launch ends as stopped, unless a newer decision was made.
+
+        One that waits for approval goes on waiting, unless the preview as a whole was stopped.
+        """
 
         def work(db: sa.Connection) -> None:
             row = _lock(db, current)
             if row["generation"] != generation or row["wanted"]:
                 return
             newest = _newest(db, current.id)
-            if newest is not None and newest["phase"] not in _ENDED and newest["phase"] != Phase.AWAITING_APPROVAL:
+            waits = newest is not None and newest["phase"] == Phase.AWAITING_APPROVAL and not row["stop_reason"]
+            if newest is not None and newest["phase"] not in _ENDED and not waits:
                 ended = {"phase": Phase.STOPPED, "phase_since": now(), "stop_reason": row["stop_reason"]}
                 db.execute(sa.update(launch).where(_is(current.id, newest["generation"])).values(ended))
             db.execute(sa.update(preview).where(preview.c.id == current.id).values(box=None))

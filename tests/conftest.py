@@ -1,0 +1,31 @@
+"""A guard for all tests: none sees the developer's environment, home folder or `.env.local`."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+_OURS = ("PREVIEW_", "GITHUB_", "VERCEL_", "GIT_", "XDG_")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """For the processes that tests start, too. `.env.local` is read from the working directory: an empty one."""
+    home, runtime = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("run")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith(_OURS)]:
+            patch.delenv(name)
+        for name, folder in {"HOME": home, "XDG_DATA_HOME": home / "data", "XDG_RUNTIME_DIR": runtime}.items():
+            patch.setenv(name, str(folder))
+        patch.chdir(tmp_path_factory.mktemp("empty"))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _restored_environment() -> Iterator[None]:
+    """What a test, or the code it runs, writes into the environment ends with it."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update({name: value for name, value in before.items() if os.environ.get(name) != value})

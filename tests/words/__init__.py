@@ -1,0 +1,1 @@
+"""What the pure rooms decide and say: values in, values out."""
