@@ -15,7 +15,8 @@ _EXECUTORS = frozenset({"npx", "bunx", "pnpx", "cross-env", "cross-env-shell", "
                         "better-npm-run", "nodenv", "infisical", "doppler", "op", "varlock"})  # fmt: skip
 _PARALLEL = frozenset({"concurrently", "conc", "run-p", "run-s", "npm-run-all", "npm-run-all2", "wireit", "mprocs"})
 _OWN_VERBS = frozenset({"install", "i", "ci", "add", "workspace", "workspaces", "dlx", "create", "init", "config"})
-_DEPTH = 6
+_MOST_LINES = 200
+_LONGEST_LINE = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,31 +38,32 @@ class Command:
 
 
 def unfold(scripts: Mapping[str, str], name: str) -> list[Command]:
-    """Every command that `npm run name` would come to, in order."""
-    return list(_follow(scripts, scripts.get(name, ""), {}, _DEPTH))
+    """Every command that `npm run name` would come to, in order. A line is followed once, and at most 200 are."""
+    return list(_follow(scripts, scripts.get(name, ""), {}, set()))
 
 
-def _follow(scripts: Mapping[str, str], line: str, env: Mapping[str, str], depth: int) -> Iterator[Command]:
-    if depth == 0:
+def _follow(scripts: Mapping[str, str], line: str, env: Mapping[str, str], seen: set[str]) -> Iterator[Command]:
+    if line in seen or len(seen) >= _MOST_LINES:
         return
+    seen.add(line)
     for words in _split(line):
         command = _unwrap(words, env)
         referred = list(_references(scripts, command.words))
         for text in referred:
-            yield from _follow(scripts, text, command.env, depth - 1)
+            yield from _follow(scripts, text, command.env, seen)
         if not referred and command.words:
             yield command
 
 
 def _split(line: str) -> list[list[str]]:
     """The commands of a line, cut at `&&`, `||`, `;`, `|` and `&`."""
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|")
+    lexer = shlex.shlex(line[:_LONGEST_LINE], posix=True, punctuation_chars=";&|")
     lexer.whitespace_split = True
     lexer.commenters = ""
     try:
         words = list(lexer)
     except ValueError:
-        words = line.split()
+        words = line[:_LONGEST_LINE].split()
     commands: list[list[str]] = [[]]
     for word in words:
         if word and not word.strip(";&|"):
