@@ -9,6 +9,9 @@ from tests.forge.contract import answer_faults, operations
 from tests.forge_driver import until
 
 
+BY_A_PERSON = ("/user", "/repos/{owner}/{repo}/statuses/{sha}")
+
+
 @pytest.fixture
 async def scene(forge, ada, bob, shop, pull, hook):
     """An App with its tokens, and one of each thing that the operations speak of."""
@@ -72,7 +75,7 @@ async def ask(forge, scene, method, template):
     key = (
         "jwt" if template.startswith("/app/") or template in ("/app", "/repos/{owner}/{repo}/installation") else "token"
     )
-    headers = {"Authorization": f"Bearer {scene['user' if template == '/user' else key]}"}
+    headers = {"Authorization": f"Bearer {scene['user' if template in BY_A_PERSON else key]}"}
     body = bodies(scene["sha"]).get((method, template))
     return await forge.http.request(method, f"/api/v3{path}", json=body, headers=headers)
 

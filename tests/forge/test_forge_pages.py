@@ -29,7 +29,8 @@ async def test_it_shows_how_a_pull_request_ended(shop, pull, change, badge):
 
 async def test_github_s_markdown_is_rendered(shop, pull):
     body = (
-        "| a | b |\n|---|---|\n| ~~1~~ | `2` |\n\n<details><summary>Log</summary>\n\n```sh\nnpm <ci>\n```\n\n</details>\n\n"
+        "| a | b |\n|---|---|\n| ~~1~~ | `2` |\n\n"
+        "<details><summary>Log</summary>\n\n```sh\nnpm <ci>\n```\n\n</details>\n\n"
         "http://shop.localhost:8000/ and ![logo](http://127.0.0.1/logo.png)"
     )
     await shop.comment(pull, body)
