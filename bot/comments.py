@@ -2,7 +2,7 @@
 
 from bot.plan import LaunchPlan, spoken
 from bot.preview import Failure, Launch, Phase, Preview, StopReason
-from bot.redaction import code_block, inline, plain, tail
+from bot.redaction import code_block, inline, plain, prose, tail
 
 SITE_NAME = "branch-preview"
 
@@ -91,9 +91,9 @@ def _under_way(preview: Preview, launch: Launch) -> str:
 
 def _failed(launch: Launch, failure: Failure) -> str:
     heading = f"### 🔴 The preview failed {_FAILED_WHILE.get(failure.phase, 'while it ran')}"
-    parts = [heading, failure.cause]
+    parts = [heading, prose(failure.cause)]
     if failure.remedy:
-        parts.append(f"**What to do:** {failure.remedy}")
+        parts.append(f"**What to do:** {prose(failure.remedy)}")
     parts += [_table([("Commit", launch.sha), *_detected(launch)]), *_notes(launch)]
     if failure.log:
         log = code_block(tail(plain(failure.log)))
@@ -127,7 +127,7 @@ def _detected(launch: Launch) -> list[tuple[str, str]]:
 
 
 def _notes(launch: Launch) -> list[str]:
-    return ["\n".join(f"- {note}" for note in launch.notes)] if launch.notes else []
+    return ["\n".join(f"- {prose(note)}" for note in launch.notes)] if launch.notes else []
 
 
 def _table(rows: list[tuple[str, str]]) -> str:

@@ -2,11 +2,14 @@
 
 import re
 
+from bot.errors import GitHubUnavailable, PreviewError, SourceUnavailable
+
 _LOCKFILE_MISMATCH = re.compile(
     r"ERR_PNPM_OUTDATED_LOCKFILE|npm ci. can only install packages when your package\.json and package-lock"
-    r"|lockfile needs to be updated, but .?--frozen-lockfile"
+    r"|lockfile needs to be updated, but .{0,20}--frozen-lockfile"
     r"|lockfile would have been (?:created|modified) by this install"
-    r"|The lockfile at .uv\.lock. needs to be updated|poetry\.lock.{0,60}(?:changed|not up to date)"
+    r"|The lockfile at .uv\.lock. needs to be updated|poetry\.lock is not up to date"
+    r"|pyproject\.toml changed significantly since poetry\.lock|Pipfile\.lock \(\w+\) is out of date"
     r"|lockfile had changes, but lockfile is frozen",
     re.IGNORECASE,
 )
@@ -28,6 +31,25 @@ _REMEDIES = (
     (r"node-gyp|gcc.*not found|Python\.h: No such file",
      "A native extension could not be compiled: prefer a version that ships a prebuilt one."),
 )  # fmt: skip
+
+_NO_SUCH_COMMIT = re.compile(r"not our ref|couldn't find remote ref|repository .{0,300}not found", re.IGNORECASE)
+_TRY_AGAIN = re.compile(
+    r"returned error: (?:429|5\d\d)|could not resolve host|failed to connect|couldn't connect|timed? ?out|early EOF"
+    r"|RPC failed|hung up|connection (?:was )?reset|empty reply|took longer than",
+    re.IGNORECASE,
+)
+
+
+def fetch_failure(message: str) -> PreviewError:
+    """What git's words about a fetch that failed mean: the commit's fault, or the way's to it, which may get better.
+
+    Credentials travel in a header, so that the words hold none.
+    """
+    if _NO_SUCH_COMMIT.search(message):
+        return SourceUnavailable("GitHub does not have this commit any more.")
+    if _TRY_AGAIN.search(message):
+        return GitHubUnavailable(f"git cannot fetch: {message.strip()[-300:]}")
+    return SourceUnavailable("The commit could not be fetched.", log=message.strip()[-2000:])
 
 
 def lockfile_mismatch(log: str) -> bool:

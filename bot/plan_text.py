@@ -2,7 +2,7 @@
 
 import shlex
 
-from bot.plan import LaunchPlan, spoken
+from bot.plan import LaunchPlan, Note, spoken
 
 
 def plan_text(plan: LaunchPlan) -> str:
@@ -23,13 +23,11 @@ def plan_text(plan: LaunchPlan) -> str:
     lines = [f"{name:<11} {value}" for name, value in rows]
     if plan.notes:
         lines += ["", "Why"]
-        lines += [
-            f"  {note.text}" + (f"   [{_place(note.file, note.line)}]" if note.file else "") for note in plan.notes
-        ]
+        lines += [f"  {note.text}{_place(note)}" for note in plan.notes]
     return "\n".join(lines)
 
 
-def _place(file: str | None, line: int | None) -> str:
-    if file is None:
+def _place(note: Note) -> str:
+    if note.file is None:
         return ""
-    return f"   [{file}]" if line is None else f"   [{file}:{line}]"
+    return f"   [{note.file}]" if note.line is None else f"   [{note.file}:{note.line}]"

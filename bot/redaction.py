@@ -1,9 +1,10 @@
 """What may leave the bot: secrets masked, terminal codes and Markdown defused, long output cut to its tail."""
 
 import base64
+import json
 import re
 from collections.abc import Iterable
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 MASK = "•••"
 MIN_SECRET_LENGTH = 6
@@ -17,12 +18,15 @@ _ESCAPES = re.compile(
 )
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"
-    "\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"  # zero-width and bidirectional marks: text that lies
+    "\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"  # zero-width and bidirectional: text that lies
+    "\ud800-\udfff]"  # halves of characters, which no encoding can carry
 )
+_CODE_SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>|~!:&]|(?<=www)\.", re.IGNORECASE)
 
 
 class Redactor:
-    """Masks every secret that it was told of, as it is, base64-encoded and URL-encoded."""
+    """Masks every secret that it was told of: as it is, and encoded as base64, for a URL or as JSON."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._forms: set[str] = set()
@@ -33,7 +37,7 @@ class Redactor:
         """Mask this value from now on. Values under six characters are left alone."""
         if len(secret) < MIN_SECRET_LENGTH:
             return
-        self._forms |= {secret, quote(secret, safe=""), *_base64_forms(secret)}
+        self._forms |= {secret, json.dumps(secret)[1:-1], *_url_forms(secret), *_base64_forms(secret)}
         if "\n" in secret:  # a key in PEM form is printed line by line
             self._forms |= {line for line in secret.splitlines() if len(line) > 2 * MIN_SECRET_LENGTH}
 
@@ -44,13 +48,18 @@ class Redactor:
         return text
 
 
+def _url_forms(secret: str) -> set[str]:
+    forms = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
+    return forms | {re.sub("%..", lambda code: code[0].lower(), form) for form in forms}
+
+
 def _base64_forms(secret: str) -> set[str]:
     """The parts of a secret's base64 form that do not depend on what stands before and after it."""
     forms = set()
     for shift in range(3):
         encoded = base64.b64encode(b"\0" * shift + secret.encode()).decode().rstrip("=")
         core = encoded[(0, 2, 3)[shift] : len(encoded) - len(encoded) % 4]
-        if len(core) >= 2 * MIN_SECRET_LENGTH:
+        if len(core) >= MIN_SECRET_LENGTH:
             forms |= {core, core.replace("+", "-").replace("/", "_")}
     return forms
 
@@ -80,11 +89,25 @@ def code_block(text: str) -> str:
 
 
 def inline(text: str) -> str:
-    """Text for one line of Markdown or a table cell: no markup, no HTML, no mention, no link, no line break.
+    """Text for one line of Markdown or a table cell: no markup, no HTML, no mention, no link, no line break."""
+    return _inert(_one_line(text))
 
-    Numeric character references render as themselves and mean nothing to Markdown:
+
+def prose(text: str) -> str:
+    """A sentence of ours that may quote a repository's words: its `code spans` stay, all else is as `inline` has it."""
+    parts = _CODE_SPAN.split(_one_line(text))
+    return "".join(f"`{part}`" if index % 2 else _inert(part) for index, part in enumerate(parts))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(plain(text).split())
+
+
+def _inert(text: str) -> str:
+    """Numeric character references render as themselves and mean nothing to Markdown.
+
     https://spec.commonmark.org/0.31.2/#entity-and-numeric-character-references
+    GitHub looks for mentions and issue numbers in what is rendered, so there they are parted by a space without width.
     """
-    text = " ".join(plain(text).split())
-    text = text.replace("&", "&#38;")
-    return re.sub(r"(?<!&)[#]|[\\`*_{}\[\]<>|~@!:]", lambda m: f"&#{ord(m[0])};", text)
+    text = _MARKUP.sub(lambda found: f"&#{ord(found[0])};", text)
+    return re.sub(r"(?<!&)#|@", lambda found: f"&#{ord(found[0])};&#8203;", text)
