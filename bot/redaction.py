@@ -22,7 +22,7 @@ _CONTROLS = re.compile(
     "\ud800-\udfff]"  # halves of characters, which no encoding can carry
 )
 _CODE_SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
-_MARKUP = re.compile(r"[\\`*_{}\[\]<>|~!:&]|(?<=www)\.", re.IGNORECASE)
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>|~!:&]|(?<=www)\.|^[-+=]|^\d(?=\d*[.)])", re.IGNORECASE)
 
 
 class Redactor:
@@ -100,7 +100,7 @@ def prose(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(plain(text).split())
+    return " ".join(plain(text.replace("\r", " ")).split())
 
 
 def _inert(text: str) -> str:

@@ -136,6 +136,15 @@ def test_a_table_cell_holds_nothing_but_text(text):
 
 
 @given(HOSTILE)
+def test_words_that_begin_a_line_stay_a_line(text):
+    for defused in (inline(text), prose(text)):
+        html = rendered(f"{defused}\n\nThe end.")
+        assert html.endswith("<p>The end.</p>\n")
+        assert html.count("<p>") == 1 + bool(defused)
+        assert_inert(html)
+
+
+@given(HOSTILE)
 def test_a_quoted_command_cannot_break_out_of_our_sentence(text):
     html = rendered(f"It fell.\n\n{prose(f'`{text}` exited with code 1.')}\n\nThe end.")
     assert html.startswith("<p>It fell.</p>\n<p>")
