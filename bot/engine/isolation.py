@@ -27,6 +27,7 @@ from bot.engine.storage import SandboxFolder, Trash, lock
 _MEMORY = 1024
 _APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
 _USER_NAMESPACES = (Path("/proc/sys/kernel/unprivileged_userns_clone"), Path("/proc/sys/user/max_user_namespaces"))
+_CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
 _DOCKER = "docker run " + " ".join(
     f"--security-opt {option}=unconfined" for option in ("seccomp", "apparmor", "systempaths")
 )
@@ -102,17 +103,17 @@ def broken_promises(found: dict[str, object]) -> list[str]:
 
 def advise(reason: str) -> str:
     """What the operator can do about it, from the reason and this machine's settings."""
-    if _read_number(_APPARMOR) == 1 and os.getuid() != 0:
+    if _read_number(_APPARMOR) == 1:
         return (
             "Ubuntu restricts user namespaces: run `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`, "
             "or give bubblewrap an AppArmor profile that allows `userns`."
         )
-    if Path("/.dockerenv").exists() or Path("/run/.containerenv").exists():
-        return f"In a container namespaces must be allowed: `{_DOCKER} …`."
     for setting in _USER_NAMESPACES:
         if _read_number(setting) == 0:
             name = ".".join(setting.parts[3:])
             return f"User namespaces are switched off: `sysctl -w {name}={1 if 'clone' in name else 15000}`."
+    if any(mark.exists() for mark in _CONTAINER_MARKS):
+        return f"In a container namespaces must be allowed: `{_DOCKER} …`."
     if "No such file" in reason and "bwrap" in reason:
         return "Install bubblewrap: `apt install bubblewrap`."
     return "The kernel must allow user, network, mount and PID namespaces (CONFIG_USER_NS, CONFIG_NET_NS)."

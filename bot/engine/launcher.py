@@ -14,6 +14,7 @@ from bot.engine.channel import Channel, Message, close_all
 from bot.engine.errors import AgentGone, EngineError
 
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
+_PROGRAM = ("-m", "bot.engine.zygote")
 _START_LIMIT = 20.0
 
 
@@ -46,7 +47,7 @@ class Launcher:
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         pairs = [f"{name}={path}" for name, path in folders.items()]
-        command = [sys.executable, "-m", "bot.engine.zygote", str(theirs.fileno()), str(user), *pairs]
+        command = [sys.executable, *_PROGRAM, str(theirs.fileno()), str(user), *pairs]
         process = subprocess.Popen(  # noqa: ASYNC220 - see above
             command,
             pass_fds=[theirs.fileno()],

@@ -55,7 +55,7 @@ class GitServer:
                     ["git", "-c", "safe.directory=*", "http-backend"],
                     input=body,
                     capture_output=True,
-                    check=True,
+                    check=False,  # git tells its client itself what is wrong
                     env={
                         "PATH": os.environ["PATH"],
                         "GIT_PROJECT_ROOT": str(root),

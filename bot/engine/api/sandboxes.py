@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from litestar import Request, Router, delete, get, patch, post
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from bot.engine.api.answers import Json, page_json, routes_json, sandbox_answer, sandbox_json, session_json
 from bot.engine.api.doors import read_body
@@ -35,9 +35,9 @@ async def list_sandboxes(  # noqa: PLR0917 - each is a query parameter
     sandboxes: Sandboxes,
     limit: int | None = None,
     cursor: str | None = None,
-    sort_by: Annotated[str, Parameter(query="sortBy")] = "createdAt",
-    sort_order: Annotated[str, Parameter(query="sortOrder")] = "desc",
-    name_prefix: Annotated[str, Parameter(query="namePrefix")] = "",
+    sort_by: Annotated[str, QueryParameter(name="sortBy")] = "createdAt",
+    sort_order: Annotated[str, QueryParameter(name="sortOrder")] = "desc",
+    name_prefix: Annotated[str, QueryParameter(name="namePrefix")] = "",
     tags: list[str] | None = None,
 ) -> Json:
     if sort_by not in _ORDERS:

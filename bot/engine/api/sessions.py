@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from litestar import Request, Router, get, post
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 from litestar.response import Stream
 
 from bot.engine import files
@@ -26,7 +26,7 @@ async def list_sessions(
     name: str | None = None,
     limit: int | None = None,
     cursor: str | None = None,
-    sort_order: Annotated[str, Parameter(query="sortOrder")] = "desc",
+    sort_order: Annotated[str, QueryParameter(name="sortOrder")] = "desc",
 ) -> Json:
     asked = sandboxes.all() if name is None else [sandboxes.get(name)]
     found = [(sandbox, session) for sandbox in asked for session in sandbox.record.sessions]
