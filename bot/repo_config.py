@@ -106,6 +106,11 @@ def parse_config(text: str) -> RepoConfig:
         raise _explained(error) from error
 
 
+def config_schema() -> dict[str, Any]:
+    """The JSON Schema of the file, for editors. https://json-schema.org/draft/2020-12/schema"""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | RepoConfig.model_json_schema()
+
+
 def _explained(error: ValidationError) -> ConfigInvalid:
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])

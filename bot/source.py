@@ -21,6 +21,9 @@ MAX_FILE_BYTES = 1_000_000
 HEAD_BYTES = 4096
 """As much of a lockfile as is worth reading: its first lines hold the format's version."""
 
+SEARCHED_CHARACTERS = 100_000
+SEARCHED_LINE = 500
+
 _LOCKFILES = frozenset({"pnpm-lock.yaml", "yarn.lock", "package-lock.json", "uv.lock", "poetry.lock", "pdm.lock"})
 
 
@@ -173,8 +176,12 @@ class Folder:
         return self.tree.read(self.at(name))
 
     def text(self, name: str) -> str:
-        """A file's text, empty when there is none."""
-        return self.read(name) or ""
+        """A file's text as far as it is worth searching: its first 100 kB, and 500 characters of a line.
+
+        So no pattern meets more than it can try in a moment. Empty when there is no such file.
+        """
+        lines = (self.read(name) or "")[:SEARCHED_CHARACTERS].splitlines()
+        return "\n".join(line[:SEARCHED_LINE] for line in lines)
 
     def json(self, name: str) -> dict[str, Any] | None:
         """A JSON file's object; see `SourceTree.json`."""

@@ -32,7 +32,7 @@ from bot.buildpacks.configured import lay_over, without_detection
 from bot.buildpacks.words import words
 from bot.errors import NothingToPreview
 from bot.plan import LaunchPlan
-from bot.repo_config import RepoConfig
+from bot.repo_config import CONFIG_FILE, RepoConfig, parse_config
 from bot.source import SourceTree
 
 _ORDER: tuple[ModuleType, ...] = (
@@ -69,12 +69,13 @@ PREFETCH: tuple[str, ...] = words(
 
 
 def detect(tree: SourceTree, config: RepoConfig | None = None) -> LaunchPlan:
-    """What to install and what to start. `config` is the repository's own and wins over everything found.
+    """What to install and what to start.
 
-    Raises NothingToPreview when there is no way to start anything, and FilesWanted when the text of more files is
-    needed: read them and ask again.
+    `config` wins over everything found; without it the tree's own `.github/preview.toml` is used. Raises
+    NothingToPreview when there is no way to start anything, ConfigInvalid when that file cannot be used, and
+    FilesWanted when the text of more files is needed: read them and ask again.
     """
-    config = config or RepoConfig()
+    config = config or parse_config(tree.read(CONFIG_FILE) or "")
     try:
         found = choose(tree, BUILDPACKS, config.root or ".").plan
     except NothingToPreview:

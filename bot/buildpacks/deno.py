@@ -12,6 +12,7 @@ from bot.source import Folder
 
 _DENO: Argv = ("npx", "--yes", "deno@2")
 _SERVES = re.compile(r"Deno\.serve|\bserve\s*\(|\.listen\s*\(|\$fresh|\bfresh\b|export default \{\s*fetch")
+_LONGEST = 20_000
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
@@ -20,7 +21,7 @@ def find(folder: Folder) -> Finding | Refusal | None:
     file = folder.first("deno.json", "deno.jsonc")
     if file is None or folder.has("package.json"):
         return None
-    config = _jsonc(folder.text(file))
+    config = _jsonc(folder.read(file) or "")
     tasks = config.get("tasks")
     lines = {str(key): _line(value) for key, value in tasks.items()} if isinstance(tasks, dict) else {}
     for task in ("dev", "start", "serve"):
@@ -49,7 +50,7 @@ def _entry(folder: Folder, command: Command) -> str | None:
 
 def _jsonc(text: str) -> dict[str, Any]:
     """JSON with comments and trailing commas taken out; an empty object when it still is none."""
-    plain = _COMMENT.sub(lambda found: found.group(1) or "", text)
+    plain = _COMMENT.sub(lambda found: found.group(1) or "", text[:_LONGEST])
     try:
         value = json.loads(re.sub(r",(\s*[}\]])", r"\1", plain))
     except (ValueError, RecursionError):

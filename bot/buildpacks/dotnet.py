@@ -59,5 +59,5 @@ def _beside(project: str, name: str) -> str:
 
 def _port(settings: str) -> int | None:
     """The plain HTTP port of the first launch profile that has one."""
-    found = re.search(r'"applicationUrl"\s*:\s*"[^"]*?http://[^":;]+:(\d{2,5})', settings)
+    found = re.search(r'"applicationUrl"\s*:\s*"[^"]{0,300}?http://[^":;]+:(\d{2,5})', settings)
     return as_port(found.group(1)) if found else None

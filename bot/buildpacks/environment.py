@@ -12,7 +12,7 @@ EXAMPLES = words(
     ".env.example .env.sample .example.env .env.local.example .env.example.local .env.dist .env.template "
     ".env.development.example env.example example.env .env.defaults"
 )
-_LINE = re.compile(r"^\s*(?:export\s+)?([A-Z][A-Z0-9_]{1,63})\s*=[ \t]*(.*?)\s*$", re.MULTILINE)
+_LINE = re.compile(r"^[ \t]*(?:export\s+)?([A-Z][A-Z0-9_]{1,63})[ \t]*=[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
 _PLACEHOLDER = re.compile(
     r"^$|^\*+$|change[-_ ]?me|replace[-_ ]?(?:me|with)|your[-_ ]|^<.*>$|\[[\w -]+\]|^x{3,}$|^\.\.\.$|^TODO"
     r"|super-?secret",

@@ -13,8 +13,8 @@ _PORTS = tuple(
     re.compile(pattern)
     for pattern in (
         r'\bport\s*:?=\s*"?:?(\d{2,5})"?',
-        r'(?:ListenAndServe|Run|Listen|Start)\w*\(\s*(?:"tcp"\s*,\s*)?"[^"]*:(\d{2,5})"',
-        r'Addr:\s*"[^"]*:(\d{2,5})"',
+        r'(?:ListenAndServe|Run|Listen|Start)\w*\(\s*(?:"tcp"\s*,\s*)?"[^"]{0,80}:(\d{2,5})"',
+        r'Addr:\s*"[^"]{0,80}:(\d{2,5})"',
         r'"(?:PORT|port)"\s*,\s*"?:?(\d{2,5})"?',
         r'"[\w.]*:(\d{4,5})"',
     )

@@ -27,7 +27,7 @@ _EXTENSION = re.compile(r"\.(?:[cm]?[jt]sx?)$")
 _LISTENS = re.compile(
     r"\.listen\s*\(|\bcreate(?:Secure)?Server\s*\(|\bserve\s*\(|\bserve\s*\(\s*\{|Bun\.serve|Deno\.serve|toNodeListener"
 )
-_BUN_APP = re.compile(r"export\s+default\s+(?:app|server|\{[^}]*\bfetch\b)")
+_BUN_APP = re.compile(r"export\s+default\s+(?:app|server|\{[^}]{0,300}\bfetch\b)")
 _SCRATCH = frozenset(words("example examples demo demos test tests sandbox scratch playground bench benchmark"))
 _NEARBY = frozenset(words("index main server app www config env constants settings"))
 

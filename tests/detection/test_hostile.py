@@ -104,7 +104,6 @@ def planned(tree: SourceTree) -> LaunchPlan | None:
     try:
         return detect(tree)
     except NothingToPreview as nothing:
-        assert nothing.cause
         json.dumps(plan_json(nothing))
         return None
 
@@ -193,6 +192,28 @@ def test_a_yaml_file_of_aliases_is_not_expanded() -> None:
     lines = ["a0: &a0 [x, x]"] + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
     text = "\n".join([*lines, "services: *a11", ""]).encode()
     files = {"compose.yaml": text, "mkdocs.yml": text, "pnpm-workspace.yaml": text, "package.json": b"{}"}
+    assert_plain(planned(SourceTree(files, files)))
+
+
+@pytest.mark.parametrize(
+    "piece", ["\n", "/*", ".listen({ ", "port: ||", "a = ", "run(", "\nrun(", "server: {\n", '"', " "]
+)
+def test_half_a_pattern_a_hundred_thousand_times_gets_an_answer(piece: str) -> None:
+    text = (piece * 100_000).encode()
+    package = json.dumps({"scripts": {"dev": "node server.js"}, "dependencies": {"express": "5"}}).encode()
+    names = [
+        "main.py",
+        "manage.py",
+        "Procfile",
+        "Dockerfile",
+        "server.js",
+        ".env.example",
+        "Gemfile",
+        "mix.exs",
+        "deno.json",
+        "main.go",
+    ]
+    files = dict.fromkeys(names, text) | {"package.json": package}
     assert_plain(planned(SourceTree(files, files)))
 
 
