@@ -32,6 +32,10 @@ class ForgeProcess:
             raise RuntimeError(f"the forge ended with {process.wait()}: {folder.with_suffix('.log').read_text()}")
         return cls(folder, process, json.loads(line))
 
+    def log(self) -> str:
+        """What it has logged so far."""
+        return self.folder.with_suffix(".log").read_text()
+
     def stop(self) -> int:
         """Ask it to stop, and return its exit code."""
         self._process.terminate()

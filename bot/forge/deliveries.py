@@ -10,7 +10,6 @@ import json
 import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +27,8 @@ KEPT = 500
 """How many deliveries the log holds."""
 MAX_RESPONSE_BYTES = 100_000
 """How much of a receiver's answer is kept."""
+
+NOT_REACHED = {"status": "failed to connect to host", "status_code": 502}
 
 log = structlog.get_logger()
 
@@ -107,7 +108,7 @@ class Outbox:
         if fate is DeliveryFate.VANISH:
             return
         if fate is DeliveryFate.LOSE:
-            self._keep(delivery.model_copy(update={"status": "failed to connect to host", "status_code": 502}))
+            self._keep(delivery.model_copy(update=NOT_REACHED))
             return
         self._keep(delivery.model_copy(update={"status": "held"}) if fate is DeliveryFate.HOLD else delivery)
         if fate is DeliveryFate.DELAY:
@@ -126,7 +127,7 @@ class Outbox:
         return sent
 
     async def close(self) -> None:
-        """Stop sending. What was not sent stays `pending` in the log, and can be redelivered."""
+        """Stop sending. What was not sent counts as failed after a restart, and can be redelivered."""
         for worker in self._workers:
             worker.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
@@ -152,16 +153,15 @@ class Outbox:
         body = json.dumps(delivery.payload, separators=(",", ":")).encode()
         headers = headers_for(delivery, body, address.secret)
         started = time.monotonic()
-        told = partial(delivery.model_copy, deep=False)
         asked = {"url": address.url, "request_headers": headers, "delivered_at": now()}
         try:
             async with asyncio.timeout(TIME_LIMIT):
                 response = await self._client.post(address.url, content=body, headers=headers)
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as failure:
             late = isinstance(failure, TimeoutError | httpx.TimeoutException)
-            status, code = ("timed out", 504) if late else ("failed to connect to host", 502)
+            outcome = {"status": "timed out", "status_code": 504} if late else NOT_REACHED
             log.info("delivery failed", event_name=delivery.event, guid=delivery.guid, reason=repr(failure))
-            return told(update=asked | {"status": status, "status_code": code, "duration": time.monotonic() - started})
+            return delivery.model_copy(update={**asked, **outcome, "duration": round(time.monotonic() - started, 3)})
         answer = {
             "status": "OK" if response.is_success else response.reason_phrase or "Invalid HTTP Response",
             "status_code": response.status_code,
@@ -169,7 +169,7 @@ class Outbox:
             "response_headers": dict(response.headers),
             "response_body": response.text[:MAX_RESPONSE_BYTES],
         }
-        return told(update=asked | answer)
+        return delivery.model_copy(update={**asked, **answer})
 
     def _keep(self, delivery: Delivery) -> None:
         self.log[delivery.id] = delivery
@@ -183,4 +183,5 @@ class Outbox:
         self._folder.mkdir(parents=True, exist_ok=True)
         for path in sorted(self._folder.glob("*.json"), key=lambda path: int(path.stem)):
             delivery = Delivery.model_validate_json(path.read_bytes())
-            self.log[delivery.id] = delivery
+            unsent = delivery.status == "pending"
+            self.log[delivery.id] = delivery.model_copy(update=NOT_REACHED) if unsent else delivery

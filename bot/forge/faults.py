@@ -8,6 +8,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import cast
 
+import structlog
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,6 +17,9 @@ from bot.forge.errors import DOCUMENTATION
 
 RESET_EXTENSION = "forge.reset"
 """The scope extension, put there by `bot.forge.server`, that cuts the connection."""
+
+
+log = structlog.get_logger()
 
 
 class FaultKind(StrEnum):
@@ -90,7 +94,9 @@ def with_faults(app: ASGIApp, faults: Faults) -> ASGIApp:
         fault = None if exempt else faults.take(cast("str", scope.get("method")), scope["path"])
         if fault is None:
             await app(scope, receive, send)
-        elif fault.kind is FaultKind.HANG:
+            return
+        log.info("a fault strikes", kind=fault.kind.value, path=scope["path"])
+        if fault.kind is FaultKind.HANG:
             await _until_gone(receive)
         elif fault.kind is FaultKind.RESET:
             cast("Callable[[], None]", scope["extensions"][RESET_EXTENSION])()  # type: ignore[index]

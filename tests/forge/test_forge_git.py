@@ -1,6 +1,8 @@
 """Real git against the forge."""
 
 import asyncio
+import gzip
+import random
 import subprocess
 
 import httpx
@@ -67,13 +69,24 @@ async def test_nobody_may_push_to_the_head_of_a_pull_request(shop, pull, ada):
 
 
 async def test_a_large_push_arrives_in_chunks(shop, tmp_path):
-    import random
-
     noise = random.Random(1).randbytes(3_000_000)
     sha = await shop.push({"noise.bin": noise})
     await git("clone", "--quiet", shop.clone_url, tmp_path / "copy")
     assert (await git("-C", tmp_path / "copy", "rev-parse", "HEAD"))[1] == sha
     assert (tmp_path / "copy" / "noise.bin").read_bytes() == noise
+
+
+async def test_a_compressed_request_is_understood(forge, shop):
+    request = b"0014command=ls-refs\n" + b"0016object-format=sha1" + b"0001" + b"0000"
+    headers = {
+        "Content-Type": "application/x-git-upload-pack-request",
+        "Content-Encoding": "gzip",
+        "Git-Protocol": "version=2",
+    }
+    url = f"/{shop.full_name}.git/git-upload-pack"
+    answer = await forge.http.post(url, content=gzip.compress(request), headers=headers)
+    assert answer.status_code == 200
+    assert b"refs/heads/main" in answer.content
 
 
 async def test_a_private_repository_asks_strangers_for_credentials(forge, ada):

@@ -2,7 +2,6 @@
 
 import re
 
-import httpx
 import pytest
 
 
@@ -61,16 +60,19 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-async def test_hostile_markdown_is_defused(shop, pull, text):
-    clean = await shop.page(pull)
-    await shop.comment(pull, text)
-    page = await shop.page(pull)
-    live = re.compile(r"<(script|style|link|iframe|object|embed|form|button|svg|math|base|meta)\b", re.IGNORECASE)
-    assert len(live.findall(page)) == len(live.findall(clean))
-    assert page.count("</article>") == clean.count("</article>") + 1
-    tags = re.findall(r"<[^>]*>", page)
-    assert not [tag for tag in tags if re.search(r"\son\w+\s*=|javascript:|data:text", tag, re.IGNORECASE)]
+LIVE = re.compile(r"<(script|style|link|iframe|object|embed|form|button|svg|math|base|meta)\b", re.IGNORECASE)
+ACTIVE = re.compile(r"<[^>]*(\son\w+\s*=|javascript:|data:text)[^>]*>", re.IGNORECASE)
+
+
+async def test_hostile_markdown_is_defused(shop, pull):
+    before = await shop.page(pull)
+    for text in HOSTILE:
+        await shop.comment(pull, text)
+        page = await shop.page(pull)
+        assert len(LIVE.findall(page)) == len(LIVE.findall(before)), text
+        assert page.count("</article>") == before.count("</article>") + 1, text
+        assert not ACTIVE.search(page), text
+        before = page
 
 
 async def test_a_hostile_title_and_branch_are_escaped(shop):
@@ -175,6 +177,6 @@ async def test_the_buttons_of_a_check_run_are_pressed_on_the_page(forge, ada, sh
     assert '<button name="identifier" value="stop" title="Take it down">Stop</button>' in page
     url = f"/{shop.full_name}/pull/{pull}/checks/{run['id']}"
     for more in ({"identifier": "stop"}, {}):
-        assert isinstance(await forge.http.post(url, data={"token": token_of(page)} | more), httpx.Response)
+        assert (await forge.http.post(url, data={"token": token_of(page)} | more)).status_code == 303
     pressed, _ = await hook.expect("check_run.requested_action", "check_run.rerequested")
     assert pressed.payload["requested_action"] == {"identifier": "stop"}

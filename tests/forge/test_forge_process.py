@@ -1,13 +1,15 @@
 """The process: its greeting, its exit codes, and what a restart remembers."""
 
+import asyncio
 import socket
 import subprocess
 import sys
 
 import httpx
+import pytest
 
 from tests.forge.receiver import receiving
-from tests.forge_driver import ForgeDriver, ForgeProcess, launched_forge
+from tests.forge_driver import ForgeDriver, ForgeProcess, launched_forge, until
 
 
 async def test_a_restart_remembers_everything(tmp_path):
@@ -60,6 +62,34 @@ def test_a_stop_is_a_clean_one_and_frees_the_port(tmp_path):
     again = ForgeProcess.start(tmp_path / "data", port=port)
     assert again.url == process.url
     assert again.stop() == 0
+
+
+async def test_a_stop_does_not_wait_for_a_call_that_hangs(tmp_path):
+    process = ForgeProcess.start(tmp_path / "data")
+    async with ForgeDriver(process, tmp_path / "clones") as forge:
+        await forge.fault("hang", path="/hangs")
+        hanging = asyncio.create_task(forge.http.get("/api/v3/hangs"))
+
+        async def struck():
+            return "a fault strikes" in forge.process.log()
+
+        await until(struck, what="the call to hang")
+        assert await asyncio.to_thread(process.stop) == 0
+        with pytest.raises(httpx.HTTPError):
+            (await hanging).raise_for_status()
+
+
+async def test_a_delivery_cut_off_by_the_end_is_a_failed_one_after_the_restart(tmp_path):
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        async with launched_forge(tmp_path / "data") as forge:
+            ada = await forge.user("ada")
+            await forge.app("previews", owner=ada, webhook_url=f"http://127.0.0.1:{silent.getsockname()[1]}/")
+            assert [row["status"] for row in await forge.deliveries()] == ["pending"]
+        async with launched_forge(tmp_path / "data") as forge:
+            (cut_off,) = await forge.deliveries()
+            assert (cut_off["event"], cut_off["status_code"]) == ("ping", 502)
 
 
 def run(*arguments):

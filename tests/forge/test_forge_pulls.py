@@ -1,5 +1,6 @@
 """The life of a pull request, driven by PyGithub."""
 
+import asyncio
 import subprocess
 
 import pytest
@@ -160,8 +161,6 @@ async def test_a_deleted_fork_leaves_a_head_without_repository(as_user, ada, bob
 
 
 async def test_two_pull_requests_opened_at_once_get_two_numbers(shop):
-    import asyncio
-
     await shop.push({"a": "1"}, branch="a")
     await shop.push({"b": "1"}, branch="b")
     numbers = await asyncio.gather(shop.open_pull("a"), shop.open_pull("b"))

@@ -1,5 +1,6 @@
 """Comments, reactions, files, pages of lists, and what every answer carries, mostly through PyGithub."""
 
+import asyncio
 import itertools
 
 import pytest
@@ -264,8 +265,6 @@ async def test_hooks_belong_to_admins(as_user, ada, bob, shop):
 
 
 async def test_comments_written_at_once_are_all_kept_in_the_order_of_their_ids(forge, shop, pull):
-    import asyncio
-
     await asyncio.gather(*(shop.comment(pull, str(number)) for number in range(40)))
     rows = await shop.comments(pull)
     assert {row["body"] for row in rows} == {str(number) for number in range(40)}

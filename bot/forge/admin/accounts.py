@@ -4,22 +4,22 @@ from litestar import post, put
 from pydantic import Field
 
 from bot.forge import apps
-from bot.forge.admin.door import repository_named
+from bot.forge.admin.door import AdminInput, repository_named
 from bot.forge.records import Role
 from bot.forge.repositories import create_repository, fork_repository
-from bot.forge.rest.call import Call, Input
+from bot.forge.rest.call import Call
 from bot.forge.shapes import Json
 from bot.forge.shapes.repositories import full_repository
 
 
-class UserInput(Input):
+class UserInput(AdminInput):
     """A user to create."""
 
     login: str = Field(min_length=1)
     type: str = "User"
 
 
-class RepositoryInput(Input):
+class RepositoryInput(AdminInput):
     """A repository to create."""
 
     owner: str
@@ -29,14 +29,14 @@ class RepositoryInput(Input):
     default_branch: str = "main"
 
 
-class ForkInput(Input):
+class ForkInput(AdminInput):
     """A fork to make."""
 
     repository: str
     owner: str
 
 
-class PermissionInput(Input):
+class PermissionInput(AdminInput):
     """A role to give."""
 
     repository: str

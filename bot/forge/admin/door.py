@@ -2,11 +2,19 @@
 
 import hmac
 
+from pydantic import BaseModel, ConfigDict
+
 from bot.forge.callers import Caller
 from bot.forge.errors import NotFound, Unauthorized
 from bot.forge.forge import Forge
 from bot.forge.records import Repository
 from bot.forge.rest.call import AnyRequest, Call
+
+
+class AdminInput(BaseModel):
+    """A body of the admin API. A field that it does not know is a mistake in a test, and refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def provide_admin(request: AnyRequest) -> Call:

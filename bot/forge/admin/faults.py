@@ -4,15 +4,16 @@ from typing import Any
 
 from litestar import delete, get, post
 
+from bot.forge.admin.door import AdminInput
 from bot.forge.delivery_faults import DeliveryFault
 from bot.forge.errors import NotFound
 from bot.forge.faults import Fault
-from bot.forge.rest.call import Call, Input
+from bot.forge.rest.call import Call
 from bot.forge.shapes import Json
 from bot.forge.shapes.hooks import delivery as delivery_shape
 
 
-class ReleaseInput(Input):
+class ReleaseInput(AdminInput):
     """Which held deliveries to send, in order; all of them when not given."""
 
     ids: tuple[int, ...] | None = None

@@ -6,18 +6,18 @@ from litestar import delete, post, put
 from pydantic import Field
 
 from bot.forge import apps
-from bot.forge.admin.door import repository_named
+from bot.forge.admin.door import AdminInput, repository_named
 from bot.forge.codes import Manifest
 from bot.forge.errors import NotFound
 from bot.forge.payloads import check_run_event
 from bot.forge.records import Installation
-from bot.forge.rest.call import Call, Input
+from bot.forge.rest.call import Call
 from bot.forge.shapes import Json
 from bot.forge.shapes.apps import app_with_keys, installation_token
 from bot.forge.shapes.apps import installation as installation_shape
 
 
-class AppInput(Input):
+class AppInput(AdminInput):
     """An App to set up."""
 
     name: str = Field(min_length=1)
@@ -28,14 +28,14 @@ class AppInput(Input):
     events: tuple[str, ...] = ()
 
 
-class ManifestInput(Input):
+class ManifestInput(AdminInput):
     """A manifest to confirm."""
 
     owner: str
     manifest: Manifest
 
 
-class InstallationInput(Input):
+class InstallationInput(AdminInput):
     """An App to install; without `repositories` on all of the account's."""
 
     app_id: int
@@ -43,14 +43,14 @@ class InstallationInput(Input):
     repositories: tuple[str, ...] | None = None
 
 
-class InstallationEditInput(Input):
+class InstallationEditInput(AdminInput):
     """What changes on an installation."""
 
     repositories: tuple[str, ...] | None = None
     suspended: bool | None = None
 
 
-class TokenInput(Input):
+class TokenInput(AdminInput):
     """An installation token of any length of life, to see one expire."""
 
     installation_id: int
@@ -59,7 +59,7 @@ class TokenInput(Input):
     seconds: int = 3600
 
 
-class ActionInput(Input):
+class ActionInput(AdminInput):
     """A button on a check run, and who presses it."""
 
     login: str

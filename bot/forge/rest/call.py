@@ -126,7 +126,7 @@ def _refusal(model: type[BaseModel], wrong: ValidationError) -> BadRequest | Unp
     details = wrong.errors(include_url=False)
     if details[0]["type"] == "json_invalid":
         return BadRequest("Problems parsing JSON")
-    resource = model.__name__.removesuffix("Input")
+    resource = model.__name__.removesuffix("Input").removesuffix("Edit")
     codes = {"missing": "missing_field", "string_too_short": "missing_field"}
     errors = [
         {

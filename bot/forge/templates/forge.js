@@ -2,6 +2,7 @@
 "use strict";
 
 const EVERY = 1500; // milliseconds
+let shown = document.getElementById("live")?.innerHTML;
 
 async function refresh() {
   const live = document.getElementById("live");
@@ -9,14 +10,13 @@ async function refresh() {
   if (!live || !answer.ok) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const fresh = page.getElementById("live");
-  if (!fresh || fresh.innerHTML === live.dataset.shown) return;
-  const shown = fresh.innerHTML;
+  if (!fresh || fresh.innerHTML === shown) return;
+  shown = fresh.innerHTML;
   const before = [...live.querySelectorAll("details")];
   [...fresh.querySelectorAll("details")].forEach((element, index) => {
     if (before[index] && before[index].open) element.open = true;
   });
   live.replaceChildren(...fresh.childNodes);
-  live.dataset.shown = shown;
 }
 
 async function follow() {
@@ -28,6 +28,4 @@ async function follow() {
   setTimeout(follow, EVERY);
 }
 
-const live = document.getElementById("live");
-if (live) live.dataset.shown = live.innerHTML;
 setTimeout(follow, EVERY);
