@@ -12,13 +12,13 @@ import shutil
 import weakref
 from pathlib import Path
 
+from bot.diagnosis import fetch_failure
 from bot.errors import GitHubUnavailable, OperatorFault, SourceUnavailable
 from bot.github import CloneCredentials
 from bot.preview import CommitSha, RepoId, Repository
 
 FETCH_LIMIT_SECONDS = 300
 _PASSED = ("PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
-_REFUSALS = ("not our ref", "couldn't find remote ref", "repository not found", "upload-pack: not our ref")
 
 
 class Objects:
@@ -87,7 +87,7 @@ class Objects:
                 process.kill()
                 await process.wait()
         if process.returncode:
-            raise _refusal(err.decode("utf-8", "replace"))
+            raise fetch_failure(err.decode("utf-8", "replace"))
         return out
 
     def _environment(self, credentials: CloneCredentials | None) -> dict[str, str]:
@@ -108,11 +108,3 @@ class Objects:
         for index, (key, value) in enumerate(settings.items()):
             environment |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": value}
         return environment
-
-
-def _refusal(message: str) -> Exception:
-    """What git's words on stderr mean. They hold the clean URL only: credentials travel in a header."""
-    lowered = message.lower()
-    if any(words in lowered for words in _REFUSALS):
-        return SourceUnavailable("GitHub does not have this commit any more.", log=message.strip()[-500:])
-    return GitHubUnavailable(f"git cannot fetch: {message.strip()[-300:]}")

@@ -42,7 +42,9 @@ class Probe:
                     if len(body) >= BODY_BYTES:
                         break
                 return Answer(response.status_code, body[:BODY_BYTES].decode("utf-8", "replace"))
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, AttributeError) as error:
+            # AttributeError: uvloop has no socket any more for a connection that was reset right after it was made, as
+            # a route does while nothing listens behind it; anyio asks that socket for its peer all the same.
             raise NoAnswer(f"{type(error).__name__}: {error}") from error
 
 
