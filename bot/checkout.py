@@ -2,6 +2,7 @@
 
 import fnmatch
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ MAX_FILES = 50_000
 MAX_TOTAL_BYTES = 32_000_000
 _PREFETCH_DEPTH = 4
 _MOST_ROUNDS = 12
+_PREFETCHED = re.compile("|".join(map(fnmatch.translate, PREFETCH)))
 _SKIPPED = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".next", ".nuxt"})
 
 
@@ -71,8 +73,7 @@ def _entries(folder: Path) -> Iterator[tuple[str, bool]]:
 
 
 def _prefetched(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in PREFETCH)
+    return _PREFETCHED.match(path.rpartition("/")[2]) is not None
 
 
 def _contents(top: Path, names: Iterable[str]) -> dict[str, bytes | None]:

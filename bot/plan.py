@@ -113,7 +113,8 @@ def spoken(argv: Argv) -> Argv:
     """
     for launcher in _LAUNCHERS:
         if argv[: len(launcher)] == launcher and len(argv) > len(launcher):
-            tool, *rest = argv[len(launcher) :]
+            words = argv[len(launcher) :]
+            tool, *rest = words[2:] if words[0] == "--with" and len(words) > 2 else words
             name = tool if tool.rfind("@") <= 0 else tool[: tool.rfind("@")]
             return (_OWN_NAMES.get(name, name), *rest)
     return argv

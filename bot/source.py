@@ -9,6 +9,7 @@ import json
 import posixpath
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -75,16 +76,31 @@ class SourceTree:
         found = [path for name in names for path in self._by_name.get(name, ())]
         return sorted(found, key=lambda path: (path.count("/"), path))
 
-    def within(self, folder: str) -> list[str]:
-        """The files below a folder, as paths relative to it, nearest first."""
-        if folder == ".":
-            return list(self._sorted)
-        prefix = f"{folder}/"
-        return [path.removeprefix(prefix) for path in self._sorted if path.startswith(prefix)]
+    @cached_property
+    def _by_folder(self) -> dict[str, tuple[list[str], list[str]]]:
+        """Folder to the names of its files and the paths of its folders."""
+        index: dict[str, tuple[list[str], list[str]]] = {folder: ([], []) for folder in (".", *self._folders)}
+        for path in self._sorted:
+            folder, _, name = path.rpartition("/")
+            index[folder or "."][0].append(name)
+        for folder in sorted(self._folders):
+            index[folder.rpartition("/")[0] or "."][1].append(folder)
+        return index
+
+    def within(self, folder: str, depth: int) -> list[str]:
+        """The files at most `depth` levels below a folder, as paths relative to it, nearest first."""
+        found: list[str] = []
+        level = [folder]
+        for _ in range(depth):
+            for place in level:
+                inside = "" if place == folder else f"{place.removeprefix(f'{folder}/')}/"
+                found += [f"{inside}{name}" for name in self._by_folder.get(place, ([], []))[0]]
+            level = [below for place in level for below in self._by_folder.get(place, ([], []))[1]]
+        return found
 
     def has(self, path: str) -> bool:
         """Whether a file or folder of that path exists."""
-        path = posixpath.normpath(path)
+        path = _normal(path)
         return path in self._paths or path in self._folders or path == "."
 
     def read(self, path: str) -> str | None:
@@ -92,7 +108,7 @@ class SourceTree:
 
         Raises FilesWanted when the file exists and was not read yet.
         """
-        path = posixpath.normpath(path)
+        path = _normal(path)
         if path not in self._paths:
             return None
         if path not in self._contents:
@@ -102,7 +118,7 @@ class SourceTree:
 
     def want(self, *paths: str) -> None:
         """Ask for several files at once, so that they cost one round trip. Raises FilesWanted if any is unread."""
-        unread = {p for p in map(posixpath.normpath, paths) if p in self._paths and p not in self._contents}
+        unread = {p for p in map(_normal, paths) if p in self._paths and p not in self._contents}
         if unread:
             raise FilesWanted(frozenset(unread))
 
@@ -143,7 +159,14 @@ class SourceTree:
 
     def with_contents(self, contents: Mapping[str, bytes | None]) -> "SourceTree":
         """The same tree with more of its files read."""
-        return SourceTree(self._paths, {**self._contents, **contents})
+        other = copy(self)
+        other._contents = {**self._contents, **contents}
+        return other
+
+
+def _normal(path: str) -> str:
+    """The path without `.` and `..`; most have none, and asking is what detection does most."""
+    return posixpath.normpath(path) if ("." in path and ("./" in path or path[-1] == ".")) or "//" in path else path
 
 
 def _parents(path: str) -> Iterable[str]:
@@ -161,7 +184,7 @@ class Folder:
 
     def at(self, name: str) -> str:
         """The path, relative to the clone, of something in this folder."""
-        return posixpath.normpath(posixpath.join(self.path, name))
+        return _normal(name if self.path == "." else f"{self.path}/{name}")
 
     def has(self, name: str) -> bool:
         """Whether the folder holds such a file or folder."""
@@ -201,7 +224,7 @@ class Folder:
 
     def files(self, depth: int = 1) -> list[str]:
         """The files at most `depth` levels down, nearest first; 1 means directly in the folder."""
-        return [name for name in self.tree.within(self.path) if name.count("/") < depth]
+        return self.tree.within(self.path, depth)
 
     def upwards(self) -> Iterator["Folder"]:
         """This folder and those around it, up to the top of the clone."""

@@ -85,7 +85,8 @@ def _pdm(folder: Folder, tools: dict[str, object]) -> Installation | None:
     if not (folder.has("pdm.lock") or "pdm" in tools):
         return None
     env = {"PDM_CHECK_UPDATE": "false"}
-    return Installation("pdm", ("uvx", "pdm", "install"), (_VENV,), _at(folder, ("pyproject.toml", "pdm.lock")), env,
+    # PDM 2.29 does not start with hishel 2, which its own requirement allows.
+    return Installation("pdm", ("uvx", "--with", "hishel<2", "pdm", "install"), (_VENV,), _at(folder, ("pyproject.toml", "pdm.lock")), env,
                         _note("pdm", folder, "pdm.lock" if folder.has("pdm.lock") else "pyproject.toml"))  # fmt: skip
 
 
