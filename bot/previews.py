@@ -27,6 +27,9 @@ from bot.tables import launch, preview
 COMMENT_CLAIM_SECONDS = 60.0
 """How long one process may take to create the comment before another may try."""
 
+_WORK = (Phase.QUEUED, Phase.FETCHING, Phase.DETECTING, Phase.INSTALLING, Phase.BUILDING, Phase.STARTING, Phase.READY)
+"""The phases of a run, in their order."""
+
 
 class Previews:
     """Reads and writes previews; every method is one transaction and safe to repeat."""
@@ -84,15 +87,16 @@ class Previews:
         return await self._store.run(work)
 
     async def enter(self, preview_id: int, generation: int, phase: Phase, **facts: Any) -> None:
-        """Move a launch to `phase`, with columns to set. Entering the phase it is in changes only the facts.
+        """Move a launch to `phase`, with columns to set. Raises Superseded when a newer decision was made.
 
-        Raises Superseded when a newer decision was made.
+        Entering the phase it is in changes only the facts; so does a phase that lies behind, for a step that is
+        repeated after a crash begins at its beginning.
         """
 
         def work(db: sa.Connection) -> None:
             current = _current(db, preview_id, generation)
             values = dict(facts)
-            if current.phase is not phase:
+            if current.phase is not phase and not _lies_behind(phase, current.phase):
                 if phase not in NEXT[current.phase]:
                     raise Superseded(f"a launch cannot go from {current.phase} to {phase}")
                 spent = {**current.timings, current.phase: round(now() - current.phase_since, 3)}
@@ -144,6 +148,10 @@ class Previews:
         """Remember which comment is ours, and give the claim back."""
         update = sa.update(preview).where(preview.c.id == preview_id)
         await self._store.run(lambda db: db.execute(update.values(comment_id=comment_id, comment_claim=None)))
+
+
+def _lies_behind(phase: Phase, current: Phase) -> bool:
+    return phase in _WORK and current in _WORK and _WORK.index(phase) < _WORK.index(current)
 
 
 def _one(db: sa.Connection, condition: sa.ColumnElement[bool]) -> Preview:

@@ -16,6 +16,11 @@ from bot.errors import OperatorFault, WorldFault
 
 T = TypeVar("T")
 
+BUSY_SECONDS = 30
+"""How long SQLite waits for another writer, unless the URL says `?timeout=SECONDS`."""
+_MIGRATION_LOCK = 0x70726576
+"""Any number will do, as long as nobody else locks it in the same database."""
+
 
 class StoreUnavailable(WorldFault):
     """The database does not answer, is locked, or its disk is full."""
@@ -43,6 +48,8 @@ class Store:
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
         try:
             with self._engine.begin() as connection:
+                if self.shared:  # bots that start at the same time migrate one after the other
+                    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
                 config.attributes["connection"] = connection
                 command.upgrade(config, "head")
         except sa.exc.SQLAlchemyError as error:
@@ -75,26 +82,32 @@ def _open(url: str) -> sa.Engine:
     try:
         parsed = sa.make_url(url)
     except sa.exc.ArgumentError:
-        raise OperatorFault(
-            f"PREVIEW_DATABASE_URL: {url!r} is no database URL; write sqlite:///FILE or postgresql://USER@HOST/NAME"
-        ) from None
-    if parsed.get_backend_name() != "sqlite":
+        raise _no_database(url) from None
+    if parsed.get_backend_name() == "postgresql":
         return sa.create_engine(parsed, pool_pre_ping=True, pool_size=8)
+    if parsed.get_backend_name() != "sqlite":
+        raise _no_database(parsed.render_as_string())
     if parsed.database:
         try:
             Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OperatorFault(f"PREVIEW_DATA_DIR: cannot make {error.filename}: {error.strerror}") from None
-    engine = sa.create_engine(parsed)
+    engine = sa.create_engine(parsed.set(query={"timeout": str(BUSY_SECONDS), **parsed.query}))
     sa.event.listen(engine, "connect", _tune_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
+def _no_database(url: str) -> OperatorFault:
+    return OperatorFault(
+        f"PREVIEW_DATABASE_URL: {url!r} is no database URL; write sqlite:///FILE or postgresql://USER@HOST/NAME"
+    )
+
+
 def _tune_sqlite(connection: Any, _record: object) -> None:
     """Readers beside one writer, and a commit that survives a power cut: https://www.sqlite.org/wal.html"""
     connection.isolation_level = None  # the driver must not begin transactions of its own, see _begin_sqlite
-    for pragma in ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
 
 

