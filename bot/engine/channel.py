@@ -1,4 +1,4 @@
-"""JSON messages with file descriptors beside them, over a SEQPACKET socket, without blocking the event loop."""
+"""Messages with file descriptors beside them, over a SEQPACKET socket, without blocking the event loop."""
 
 import asyncio
 import json
@@ -14,16 +14,27 @@ Message = dict[str, Any]
 _MAX_MESSAGE, _MAX_DESCRIPTORS = 1 << 16, 8
 
 
-class Channel:
-    """One end of a pair. Every arriving message goes to `receive(message, descriptors)`; `closed()` is called once.
+def encode_json(message: Message) -> bytes:
+    return json.dumps(message).encode()
 
+
+class Channel:
+    """One end of a pair: `encode` writes, JSON is read.
+
+    Every arriving message goes to `receive(message, descriptors)`; `closed()` is called once.
     The other end may be hostile: what is not a JSON object is dropped, and more descriptors than expected are closed
     by the kernel. The receiver owns the descriptors that it gets.
     """
 
     def __init__(
-        self, end: socket.socket, receive: Callable[[Message, list[int]], None], closed: Callable[[], None]
+        self,
+        end: socket.socket,
+        receive: Callable[[Message, list[int]], None],
+        closed: Callable[[], None],
+        *,
+        encode: Callable[[Message], bytes] = encode_json,
     ) -> None:
+        self._encode = encode
         self._end, self._receive, self._closed = end, receive, closed
         self._sending = asyncio.Lock()
         end.settimeout(0)
@@ -32,7 +43,7 @@ class Channel:
 
     async def send(self, message: Message, descriptors: Sequence[int] = ()) -> None:
         """Send, waiting while the other end is slow. Raises `AgentGone` when there is no other end."""
-        data = json.dumps(message).encode()
+        data = self._encode(message)
         async with self._sending:
             while self._end.fileno() >= 0:
                 try:

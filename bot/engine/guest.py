@@ -3,7 +3,7 @@
 import asyncio
 import errno
 import itertools
-import json
+import marshal
 import os
 import socket
 import stat
@@ -36,7 +36,7 @@ class Guest:
         self.redirected = True
         self.ready = asyncio.Event()
         self.gone = asyncio.Event()
-        self._channel = Channel(control, self._receive, self._closed)
+        self._channel = Channel(control, self._receive, self._closed, encode=_encode)
 
     async def run(
         self,
@@ -52,7 +52,7 @@ class Guest:
         `streams` are standard input, output and error. Raises `GuestError` if the command cannot start.
         """
         number = next(self._ids)
-        description = memory_file(json.dumps({"argv": list(argv), "cwd": cwd, "env": dict(env)}).encode())
+        description = memory_file(_encode({"argv": list(argv), "cwd": cwd, "env": dict(env)}))
         self._exits[number] = on_exit
         try:
             await self._ask({"do": "run", "command": number}, [description, *streams])
@@ -174,6 +174,11 @@ def memory_file(content: bytes) -> int:
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
+
+
+def _encode(message: Message) -> bytes:
+    """As the agent reads it fastest, in a version that every Python 3 knows."""
+    return marshal.dumps(message, 2)
 
 
 def _integer(value: Any) -> int:

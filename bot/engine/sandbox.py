@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +24,8 @@ from bot.engine.settings import Settings
 from bot.engine.storage import SandboxFolder, Trash
 
 log = structlog.get_logger()
+_MOST_SESSIONS = 50  # remembered of each sandbox; a client that holds an older one has to ask for the sandbox anew
+_MOST_COMMANDS = 1000  # that have ended, of each sandbox, with their output
 Provision = Callable[[Box], Awaitable[None]]
 
 
@@ -55,6 +58,7 @@ class Sandbox:
         self.box: Box | None = None
         self.relays: dict[int, Relay] = {}
         self._commands: dict[str, Command] = {}
+        self._ended = deque(sorted(path.stem for path in self.folder.commands.glob("*.json")))
         self._turn = asyncio.Lock()
         self._beginning: asyncio.Task[None] | None = None
         self._expiry: asyncio.TimerHandle | None = None
@@ -95,9 +99,10 @@ class Sandbox:
 
     async def running(self, session_id: str) -> Box:
         """The box of a session, once it runs. Raises `ApiError` 410 when it runs no more."""
-        if session_id == self.record.session.id and self.record.status in (Status.PENDING, Status.STOPPING):
-            async with self._turn:
-                pass
+        if self._beginning and not self._beginning.done():
+            await asyncio.wait([self._beginning])
+        async with self._turn:  # a session that is stopping must be gone before the SDK hears that it may resume
+            pass
         if self.box is None or session_id != self.record.session.id:
             raise sandbox_stopped(session_id)
         return self.box
@@ -129,8 +134,16 @@ class Sandbox:
         async def forget() -> None:
             await command.ended.wait()
             self._commands.pop(command.record.id, None)
+            self._ended.append(command.record.id)
+            self._forget_old_commands()
 
         self._later(forget())
+
+    def _forget_old_commands(self) -> None:
+        while len(self._ended) > _MOST_COMMANDS:
+            oldest = self._ended.popleft()
+            for suffix in (".json", ".ndjson"):
+                (self.folder.commands / f"{oldest}{suffix}").unlink(missing_ok=True)
 
     def command(self, command_id: str) -> Command | CommandRecord:
         """Raises `ApiError` 404."""
@@ -171,7 +184,8 @@ class Sandbox:
     async def _launch(self) -> Box:
         if self.record.status in ENDED:
             fresh = new_session(self.record.timeout)
-            self.change(sessions=(*self.record.sessions, fresh), status=Status.PENDING, status_updated_at=now())
+            earlier = self.record.sessions[1 - _MOST_SESSIONS :]
+            self.change(sessions=(*earlier, fresh), status=Status.PENDING, status_updated_at=now())
         limits = process_limits(self.workshop.settings, self.record.memory)
         try:
             return await launch(

@@ -1,7 +1,6 @@
 """All sandboxes of an engine: created, found, listed, resumed, destroyed, and remembered over a restart."""
 
 import asyncio
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,6 +13,7 @@ from bot.engine.limits import require_disk
 from bot.engine.records import ENDED, SandboxRecord, Status, load, save
 from bot.engine.sandbox import Provision, Sandbox, Workshop, new_session, now
 from bot.engine.sources import provide, repository_name
+from bot.engine.storage import SandboxFolder
 from bot.engine.wire import CreateBody, GitSource, SnapshotSource, TarballSource, UpdateBody
 
 log = structlog.get_logger()
@@ -34,7 +34,7 @@ class Sandboxes:
             record = load(folder / "sandbox.json", SandboxRecord)
             if record is None:
                 log.warning("a sandbox without a record is removed", folder=folder.name)
-                shutil.rmtree(folder, ignore_errors=True)
+                self._workshop.trash.discard(SandboxFolder(folder))
                 continue
             sandbox = Sandbox(self._workshop, _ended(record))
             sandbox.open_routes(record.routes)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import marshal
 import os
 import socket
 from contextlib import asynccontextmanager
@@ -28,7 +29,7 @@ async def hostile_agent(answer):
         if not data:
             loop.remove_reader(theirs)
             return
-        message, sent = answer(json.loads(data))
+        message, sent = answer(marshal.loads(data))
         if message is not None:
             socket.send_fds(theirs, [message if isinstance(message, bytes) else json.dumps(message).encode()], sent)
 
