@@ -1,0 +1,98 @@
+"""The bot dies by SIGKILL at each step boundary of a launch, an update and a teardown; started again, it converges."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.forge_driver import until
+from tests.whole.crashing import PHASES
+from tests.whole.story import PATIENCE, Story
+from tests.whole.town import Town, open_town
+
+pytestmark = [pytest.mark.bwrap, pytest.mark.asyncio(loop_scope="session")]
+
+APP = {
+    "server.py": (
+        "import http.server, pathlib\n"
+        "class Page(http.server.BaseHTTPRequestHandler):\n"
+        "    text = pathlib.Path('page.txt').read_bytes() + pathlib.Path('installed.txt').read_bytes()\n"
+        "    def do_GET(self):\n"
+        "        self.send_response(200); self.end_headers(); self.wfile.write(self.text)\n"
+        "http.server.ThreadingHTTPServer(('127.0.0.1', 4000), Page).serve_forever()\n"
+    ),
+    "install.sh": "cp page.txt installed.txt\n",
+    ".github/preview.toml": 'install = "sh install.sh"\nstart = "python3 server.py"\nport = 4000\n',
+    "page.txt": "first ",
+}
+BEGINNING = ("act:before", "decide:after")
+LAUNCH = (*BEGINNING, *(f"{phase}:{when}" for phase in PHASES for when in ("before", "effect", "after")), "tell:before")
+TEARDOWN = (*BEGINNING, "destroy:before", "destroy:after", "tell:before", "tell:after")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def crash_town(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Town]:
+    async with open_town(tmp_path_factory.mktemp("crashes"), bot=False, PREVIEW_SWEEP_INTERVAL="2") as running:
+        yield running
+
+
+async def dies_and_comes_back(town: Town, point: str, mark: Path) -> None:
+    """Wait until the bot has died at the point, then start it without any."""
+    assert town.bot
+    await until(lambda: _dead(town), what=f"the bot to die at {point}", deadline=PATIENCE)
+    assert mark.exists()
+    mark.unlink()
+    await town.start_bot()
+
+
+async def _dead(town: Town) -> bool:
+    return town.bot is not None and town.bot.process.returncode is not None
+
+
+async def arm(town: Town, point: str, mark: Path) -> None:
+    """Have the bot die at that point from now on."""
+    if town.bot:
+        await town.bot.stop()
+    await town.start_bot(program="tests.whole.crashing", CRASH_AT=point, CRASH_MARK=str(mark))
+
+
+async def is_one_sound_preview(story: Story, text: str) -> None:
+    """One comment that says ready for the newest commit, one sandbox, and the page of that commit."""
+    url = await story.ready()
+    assert await story.page(url) == text
+    assert (await story.town.sandboxes.names()).count(story.sandbox) == 1
+    assert len(await story.comments()) == 1
+
+
+@pytest.mark.parametrize("point", LAUNCH)
+async def test_a_launch_and_an_update_survive_a_crash(crash_town: Town, point: str, tmp_path: Path):
+    mark = tmp_path / "mark"
+    story = await crash_town.story(APP)
+    await arm(crash_town, point, mark)
+    await story.open_pull({"page.txt": "second "})
+    await dies_and_comes_back(crash_town, point, mark)
+    await is_one_sound_preview(story, "second second ")
+    await arm(crash_town, point, mark)
+    await story.push({"page.txt": "third ", "install.sh": "cp page.txt installed.txt # again\n"})
+    await dies_and_comes_back(crash_town, point, mark)
+    await is_one_sound_preview(story, "third second ")
+    await story.close()
+    await story.reads("was removed")
+    await story.no_sandbox()
+
+
+@pytest.mark.parametrize("point", TEARDOWN)
+async def test_a_teardown_survives_a_crash(crash_town: Town, point: str, tmp_path: Path):
+    mark = tmp_path / "mark"
+    story = await crash_town.story(APP)
+    if crash_town.bot is None or crash_town.bot.process.returncode is not None:
+        await crash_town.start_bot()
+    await story.open_pull({"page.txt": "second "})
+    url = await story.ready()
+    await arm(crash_town, point, mark)
+    await story.close()
+    await dies_and_comes_back(crash_town, point, mark)
+    await story.reads("was removed")
+    await story.gone(url)
+    assert len(await story.comments()) == 1
