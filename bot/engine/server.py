@@ -74,12 +74,12 @@ async def _run(options: argparse.Namespace) -> int:
     raise_descriptor_limit()
     settings = Settings(options.data.resolve(), user=options.uid, ro_binds=tuple(options.ro_bind))
     with socket.create_server((options.host, options.port), backlog=2048) as listener:
-        async with _open(settings, options.host) as (sandboxes, launcher):
+        async with open_engine(settings, options.host) as (sandboxes, launcher):
             return await _serve(sandboxes, launcher, listener, options.token, stop)
 
 
 @contextlib.asynccontextmanager
-async def _open(settings: Settings, host: str) -> AsyncIterator[tuple[Sandboxes, Launcher]]:
+async def open_engine(settings: Settings, host: str) -> AsyncIterator[tuple[Sandboxes, Launcher]]:
     """Everything that an engine owns, taken apart again in the end whatever happened."""
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(os.close, lock(settings))

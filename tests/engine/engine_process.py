@@ -69,11 +69,22 @@ class EngineProcess:
             found |= {pid for pid, parent in parents.items() if parent in found}
         return found - {self.process.pid}
 
+    def running(self, word: bytes) -> set[int]:
+        """Of the offspring, those that have `word` on their command line."""
+        return {pid for pid in self.offspring() if word in _command_line(pid)}
+
     def _end(self, number: int) -> int:
         if self.process.poll() is None:
             self.process.send_signal(number)
         self.complaint = self.process.communicate(timeout=DEADLINE)[1]
         return self.process.returncode
+
+
+def _command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has ended meanwhile
+        return b""
 
 
 def is_alive(pid: int) -> bool:

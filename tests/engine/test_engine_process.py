@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -112,3 +113,22 @@ async def test_isolation_can_be_checked_without_an_engine(engine: EngineProcess)
     found = await check_isolation()
     assert found.host_uid != 0
     assert Path(found.python).name.startswith("python3")
+
+
+async def test_a_reader_of_its_log_that_goes_away_does_not_take_it_along(tmp_path: Path) -> None:
+    engine = EngineProcess(tmp_path)
+    engine.process.stderr.close()
+    engine.process.stdout.close()
+    client = engine.client()
+    try:
+        sandbox = await client.create_sandbox(name="shot", persistent=True)
+        process = await sandbox.create_process("sleep", ["1000"])
+        for pid in engine.running(b"/run/agent.py"):
+            os.kill(pid, signal.SIGKILL)
+        assert await process.wait() == 137
+        assert (await client.get_sandbox(name="shot")).status in (SandboxStatus.STOPPING, SandboxStatus.ABORTED)
+        assert (await sandbox.run_process("echo", ["again"], capture_output=True)).stdout == "again\n"
+    finally:
+        await client.aclose()
+        engine.process.terminate()
+        assert engine.process.wait(30) == 0

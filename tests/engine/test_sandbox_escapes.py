@@ -31,11 +31,7 @@ async def test_commands_have_no_privileges_and_can_gain_none(sandbox: Sandbox) -
 
 async def test_the_host_s_view_of_a_command_is_an_unprivileged_user(engine: EngineProcess, sandbox: Sandbox) -> None:
     process = await sandbox.create_process("sleep", ["4242"])
-    owners = {
-        Path(f"/proc/{pid}").stat().st_uid
-        for pid in engine.offspring()
-        if b"sleep\x004242" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    }
+    owners = {Path(f"/proc/{pid}").stat().st_uid for pid in engine.running(b"sleep\x004242")}
     assert owners == {200_000 if os.getuid() == 0 else os.getuid()}
     await process.kill()
 

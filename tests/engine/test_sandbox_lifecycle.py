@@ -1,5 +1,7 @@
 """Sandboxes from create to destroy, through the SDK."""
 
+import asyncio
+
 import pytest
 from engine_process import EngineProcess
 from vercel.sandbox import (
@@ -132,3 +134,19 @@ async def test_a_name_that_is_a_word_of_the_api_is_refused(make_sandbox) -> None
     with pytest.raises(SandboxApiError) as refused:
         await make_sandbox(name="sessions")
     assert refused.value.status_code == 400
+
+
+async def test_of_two_that_want_a_name_one_gets_it(make_sandbox) -> None:
+    outcomes = await asyncio.gather(*(make_sandbox(name="wanted-twice") for _ in range(2)), return_exceptions=True)
+    refused = [one for one in outcomes if isinstance(one, SandboxApiError)]
+    assert [error.code for error in refused] == ["conflict"]
+
+
+async def test_commands_on_a_stopped_sandbox_resume_it_once(client: SandboxClient, make_sandbox) -> None:
+    sandbox = await make_sandbox(persistent=True)
+    await sandbox.stop()
+    handles = [await client.get_sandbox(name=sandbox.name) for _ in range(5)]
+    ran = await asyncio.gather(*(handle.run_process("echo", ["hi"], capture_output=True) for handle in handles))
+    assert [one.stdout for one in ran] == ["hi\n"] * 5
+    assert len({handle.current_session.id for handle in handles}) == 1
+    assert len([session async for session in client.query_sessions(name=sandbox.name)]) == 2
