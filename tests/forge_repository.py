@@ -146,6 +146,11 @@ class RepositoryDriver:
         """Give it another name; clones made before go on by redirect."""
         self.shape = await self.rest("PATCH", "", {"name": name})
 
+    async def transfer(self, owner: Person) -> None:
+        """Give it to somebody else, who acts on it by default from now on."""
+        self.shape = await self.rest("POST", "/transfer", {"new_owner": owner.login})
+        self.owner = owner
+
     async def delete(self) -> None:
         """Delete it."""
         await self.rest("DELETE", "")

@@ -70,10 +70,7 @@ def _admit(forge: Forge, scope: HTTPScope) -> tuple[Caller, Repository]:
     writes = "git-receive-pack" in (match["rest"][1:], *parse_qs(scope["query_string"].decode()).get("service", []))
     need = CONTENTS_WRITE if writes else CONTENTS_READ
     caller = identify(forge.state, _header(scope, b"authorization"), now())
-    name = f"{match['owner']}/{match['name']}"
-    repository = forge.state.repository(name) or forge.state.repositories.get(
-        forge.state.former_names.get(name.lower(), 0)
-    )
+    repository = forge.state.repository_once(f"{match['owner']}/{match['name']}")
     if repository is None or not _visible(forge, caller, repository):
         raise Unauthorized("Authentication required") if caller.anonymous else NotFound
     demand(forge.state, caller, repository, need)

@@ -55,7 +55,7 @@ def _page(template: str, **context: Any) -> Template:
 
 
 def _find(forge: Forge, owner: str, repo: str, number: int) -> tuple[Repository, Issue]:
-    repository = forge.state.repository(f"{owner}/{repo}")
+    repository = forge.state.repository_once(f"{owner}/{repo}")
     issue = forge.state.issue(repository.id, number) if repository else None
     if repository is None or issue is None or issue.pull is None:
         raise NotFound
@@ -71,7 +71,7 @@ async def show_repositories(forge: Forge) -> Template:
 @get(["/{owner:str}/{repo:str}", "/{owner:str}/{repo:str}/pulls"])
 async def show_pulls(forge: Forge, owner: str, repo: str) -> Template:
     """A repository's pull requests, newest first."""
-    repository = forge.state.repository(f"{owner}/{repo}")
+    repository = forge.state.repository_once(f"{owner}/{repo}")
     if repository is None:
         raise NotFound
     issues = [issue for issue in forge.state.issues_of(repository.id) if issue.pull][::-1]

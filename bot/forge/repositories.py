@@ -3,6 +3,7 @@
 from bot.forge.forge import Forge
 from bot.forge.payloads import repository_event
 from bot.forge.records import Repository, Role
+from bot.forge.shapes.users import simple_user
 from bot.forge.state import now
 
 
@@ -54,6 +55,16 @@ def rename_repository(forge: Forge, repository: Repository, name: str, sender: s
     changes = {"repository": {"name": {"from": repository.name}}}
     forge.announce(repository_event(forge.view, renamed, "renamed", sender, changes=changes))
     return renamed
+
+
+def transfer_repository(forge: Forge, repository: Repository, owner: str, sender: str) -> Repository:
+    """A new owner; the old address redirects from now on."""
+    forge.state.former_names[repository.full_name.lower()] = repository.id
+    moved = repository.model_copy(update={"owner": owner, "updated_at": now()})
+    _enter(forge, moved)
+    changes = {"owner": {"from": {"user": simple_user(forge.view, repository.owner)}}}
+    forge.announce(repository_event(forge.view, moved, "transferred", sender, changes=changes))
+    return moved
 
 
 def update_repository(forge: Forge, repository: Repository, sender: str, **changes: object) -> Repository:

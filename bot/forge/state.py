@@ -66,6 +66,11 @@ class State(BaseModel):
         wanted = full_name.lower()
         return next((r for r in self.repositories.values() if r.full_name.lower() == wanted), None)
 
+    def repository_once(self, full_name: str) -> Repository | None:
+        """A repository by its present name, or by one that it had before."""
+        present = self.repository(full_name)
+        return present or self.repositories.get(self.former_names.get(full_name.lower(), 0))
+
     def issue(self, repo_id: int, number: int) -> Issue | None:
         """An issue or pull request by its number."""
         return next((i for i in self.issues.values() if i.repo_id == repo_id and i.number == number), None)

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import pytest
 from github import Auth, Github
 
+from tests.forge.contract import payload_faults
 from tests.forge.receiver import Receiver, receiving
-from tests.forge_driver import ForgeDriver, ForgeProcess, Person, RepositoryDriver
+from tests.forge_driver import AppKeys, ForgeDriver, ForgeProcess, Person, RepositoryDriver
 
 _numbers = itertools.count(1)
 
@@ -74,3 +75,32 @@ def as_user(forge: ForgeDriver) -> Iterator[Callable[[Person | str], Github]]:
     yield connect
     for client in opened:
         client.close()
+
+
+@pytest.fixture
+async def app(forge: ForgeDriver, ada: Person, hook: Receiver) -> AppKeys:
+    """An App that subscribes to everything, with `hook` as its receiver."""
+    everything = [
+        *("pull_request", "issue_comment", "check_run", "push", "repository", "delete", "issues"),
+        *("deployment", "deployment_status"),
+    ]
+    app = await forge.app(f"hooked by {ada.login}", owner=ada, webhook_url=hook.url, events=everything)
+    await hook.expect("ping")
+    return app
+
+
+@pytest.fixture
+async def installation(forge: ForgeDriver, app: AppKeys, ada: Person, shop: RepositoryDriver, hook: Receiver) -> int:
+    """The App on all of the owner's repositories; the receiver has heard of nothing yet."""
+    installation = await forge.install(app, ada)
+    await hook.expect("installation.created")
+    hook.received.clear()
+    return installation
+
+
+@pytest.fixture
+def valid(hook: Receiver) -> Iterator[None]:
+    """Every payload that GitHub describes is as GitHub describes it."""
+    yield
+    faults = {item.event: payload_faults(item.headers["x-github-event"], item.payload) for item in hook.received}
+    assert {event: found for event, found in faults.items() if found} == {}

@@ -129,6 +129,12 @@ async def test_the_assets_are_served_and_nothing_beside_them(forge):
         assert (await forge.http.get(f"/_forge/assets/{name}")).status_code == 404
 
 
+async def test_the_page_of_a_renamed_repository_is_found_under_its_old_name(forge, shop, pull):
+    old = shop.full_name
+    await shop.rename("store")
+    assert "Say hello" in (await forge.http.get(f"/{old}/pull/{pull}")).text
+
+
 async def test_what_is_not_there_is_404(forge, shop):
     for path in (f"/{shop.full_name}/pull/99", "/no/such", "/no/such/pull/1"):
         assert (await forge.http.get(path)).status_code == 404

@@ -1,38 +1,6 @@
-"""Deliveries, taken by a real receiver: who hears of what, in what form, and what the log says."""
+"""Events, taken by a real receiver: who hears of what, and in what form."""
 
 import pytest
-from github import Auth, GithubIntegration
-
-from tests.forge.contract import payload_faults
-from tests.forge_driver import until
-
-
-@pytest.fixture
-async def app(forge, ada, hook):
-    everything = [
-        *("pull_request", "issue_comment", "check_run", "push", "repository", "delete", "issues"),
-        *("deployment", "deployment_status"),
-    ]
-    app = await forge.app(f"hooked by {ada.login}", owner=ada, webhook_url=hook.url, events=everything)
-    await hook.expect("ping")
-    return app
-
-
-@pytest.fixture
-async def installation(forge, app, ada, shop, hook):
-    installation = await forge.install(app, ada)
-    await hook.expect("installation.created")
-    hook.received.clear()
-    return installation
-
-
-@pytest.fixture
-def valid(hook):
-    """Every payload that GitHub describes is as GitHub describes it."""
-    yield
-    faults = {item.event: payload_faults(item.headers["x-github-event"], item.payload) for item in hook.received}
-    assert {event: found for event, found in faults.items() if found} == {}
-
 
 pytestmark = pytest.mark.usefixtures("valid")
 
@@ -198,6 +166,16 @@ async def test_what_happens_to_a_repository_is_told(installation, hook, shop):
     assert renamed.payload["repository"]["name"] == "store"
 
 
+async def test_a_transfer_is_told_with_the_owner_before(forge, hook, shop, ada, bob):
+    app = await forge.app("mover", owner=bob, webhook_url=hook.url)
+    installation = await forge.install(app, bob)
+    await shop.transfer(bob)
+    (moved,) = await hook.expect("repository.transferred")
+    assert moved.payload["changes"]["owner"]["from"]["user"]["login"] == ada.login
+    assert moved.payload["repository"]["owner"]["login"] == bob.login
+    assert moved.payload["installation"]["id"] == installation
+
+
 async def test_what_happens_to_an_installation_is_told(forge, app, hook, ada, shop):
     attic = await forge.repository(ada, "attic")
     installation = await forge.install(app, ada, [shop])
@@ -229,71 +207,3 @@ async def test_an_app_hears_only_what_it_subscribed_to_and_may_read(forge, hook,
     await shop.close(number)
     await hook.expect("pull_request.closed")
     assert hook.names() == ["ping", "installation.created", "pull_request.opened", "pull_request.closed"]
-
-
-async def test_a_repository_s_own_hook_names_no_installation(forge, hook, shop, ada):
-    body = {"config": {"url": hook.url, "secret": "shh"}, "events": ["pull_request"]}
-    made = await shop.rest("POST", "/hooks", body)
-    await shop.push({"a": "1"}, branch="topic")
-    await shop.open_pull("topic")
-    ping, opened = await hook.expect("ping", "pull_request.opened")
-    assert ping.payload["hook_id"] == made["id"]
-    assert hook.names() == ["ping", "pull_request.opened"]
-    assert opened.signed_with("shh")
-    assert "installation" not in opened.payload
-    assert opened.headers["x-github-hook-installation-target-type"] == "repository"
-
-
-async def test_the_app_reads_its_log_and_has_a_failure_sent_again_under_the_same_guid(
-    forge, app, installation, hook, shop
-):
-    hook.answers = [500]
-    await shop.push({"a": "1"}, branch="topic")
-    (failed,) = await hook.expect("push")
-    with GithubIntegration(auth=Auth.AppAuth(app.id, app.pem), base_url=forge.api) as integration:
-        requester = integration.requester
-
-        async def logged():
-            _, rows = requester.requestJsonAndCheck("GET", "/app/hook/deliveries")
-            return next((row for row in rows if row["guid"] == failed.guid), None)
-
-        row = await until(logged, what="the delivery in the log")
-        assert (row["event"], row["status_code"], row["redelivery"]) == ("push", 500, False)
-        _, whole = requester.requestJsonAndCheck("GET", f"/app/hook/deliveries/{row['id']}")
-        assert whole["request"]["payload"] == failed.payload
-        assert whole["request"]["headers"]["X-GitHub-Event"] == "push"
-        assert whole["response"]["payload"] == "ok"
-        requester.requestJsonAndCheck("POST", f"/app/hook/deliveries/{row['id']}/attempts")
-        await hook.expect("push", "push")
-        assert [item.guid for item in hook.of("push")] == [failed.guid, failed.guid]
-
-
-async def test_the_log_is_read_newest_first_by_a_cursor(forge, app, installation, hook, shop):
-    for number in range(5):
-        await shop.push({"a": str(number)}, branch=f"topic{number}")
-    await hook.expect(*["push"] * 5)
-
-    async def settled():
-        return all(row["status"] == "OK" for row in await forge.deliveries() if row["installation_id"] == installation)
-
-    await until(settled, what="answers to all deliveries")
-    with GithubIntegration(auth=Auth.AppAuth(app.id, app.pem), base_url=forge.api) as integration:
-        url, seen = "/app/hook/deliveries?per_page=2", []
-        while url:
-            headers, rows = integration.requester.requestJsonAndCheck("GET", url)
-            seen += [row["id"] for row in rows]
-            url = headers.get("link", "").partition("<")[2].partition(">")[0]
-    assert len(seen) == 7
-    assert seen == sorted(seen, reverse=True)
-
-
-async def test_a_receiver_that_is_away_is_a_failed_delivery(forge, ada, shop):
-    app = await forge.app("nobody home", owner=ada, webhook_url="http://127.0.0.1:9/hook", events=["push"])
-    installation = await forge.install(app, ada)
-
-    async def failed():
-        rows = [row for row in await forge.deliveries("installation") if row["installation_id"] == installation]
-        return [row for row in rows if row["status_code"] == 502]
-
-    (row,) = await until(failed, what="a failed delivery")
-    assert row["status"] == "failed to connect to host"

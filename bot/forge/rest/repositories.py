@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from litestar import Response, delete, get, patch
+from litestar import Response, delete, get, patch, post
 
 from bot.forge.access import ADMINISTER, CONTENTS_READ, METADATA_READ
 from bot.forge.errors import NotFound, Unprocessable
 from bot.forge.records import Repository
-from bot.forge.repositories import delete_repository, rename_repository, update_repository
+from bot.forge.repositories import delete_repository, rename_repository, transfer_repository, update_repository
 from bot.forge.rest.call import Call, Input
 from bot.forge.shapes import Json
 from bot.forge.shapes.repositories import branch, commit_of, content, full_repository
@@ -23,6 +23,12 @@ class RepositoryInput(Input):
     private: bool | None = None
     archived: bool | None = None
     default_branch: str | None = None
+
+
+class TransferInput(Input):
+    """Who gets a repository."""
+
+    new_owner: str
 
 
 @get("/", need=METADATA_READ)
@@ -42,6 +48,17 @@ async def edit_repository(call: Call, repository: Repository) -> Json:
             raise Unprocessable.custom("Repository", "name already exists on this account")
         repository = rename_repository(call.forge, repository, name, call.login)
     return full_repository(call.view, repository, role=call.role(repository))
+
+
+@post("/transfer", need=ADMINISTER, status_code=202)
+async def transfer(call: Call, repository: Repository) -> Json:
+    """Give a repository to another account, at once and without asking it."""
+    owner = call.state.user((await call.body(TransferInput)).new_owner)
+    if owner is None:
+        raise Unprocessable.field("Repository", "new_owner")
+    if call.state.repository(f"{owner.login}/{repository.name}"):
+        raise Unprocessable.custom("Repository", "name already exists on this account")
+    return full_repository(call.view, transfer_repository(call.forge, repository, owner.login, call.login))
 
 
 @delete("/", need=ADMINISTER)
@@ -120,6 +137,7 @@ async def _commit(call: Call, repository: Repository, ref: str) -> str:
 REPOSITORY_ROUTES = [
     get_repository,
     edit_repository,
+    transfer,
     remove_repository,
     list_branches,
     get_branch,
