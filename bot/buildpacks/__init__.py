@@ -8,11 +8,11 @@ from types import ModuleType
 from typing import cast
 
 from bot.buildpacks import (
-    action,
     deno,
     docker,
     dotnet,
     elixir,
+    elsewhere,
     go,
     java,
     node,
@@ -36,7 +36,7 @@ from bot.repo_config import CONFIG_FILE, RepoConfig, parse_config
 from bot.source import SourceTree
 
 _ORDER: tuple[ModuleType, ...] = (
-    action,
+    elsewhere,
     php,
     ruby,
     elixir,

@@ -41,9 +41,9 @@ _NOT_SERVING = frozenset(
 class Framework:
     """One row. `commands` are the words with which its dev server is called; the first is how we would call it.
 
-    `hmr` is the path and subprotocol of the live-reload socket, given only where a plain upgrade is answered: Vite
-    asks a client that sends an `Origin` for a token from the page, and accepts one that sends none.
-    https://github.com/vitejs/vite/security/advisories/GHSA-vg6x-rcgg-rjx6
+    `hmr` is the path and subprotocol of the live-reload socket, given only where a plain upgrade is answered at a path
+    that stays: Vite asks a client that sends an `Origin` for a token from the page, and accepts one that sends none
+    (https://github.com/vitejs/vite/security/advisories/GHSA-vg6x-rcgg-rjx6); Next moves its path between releases.
     """
 
     kind: str
@@ -58,10 +58,14 @@ class Framework:
     reads_port: bool = False
     """Whether the dev server listens on PORT when it is set."""
     hmr: tuple[str, str | None] | None = None
+    hmr_since: int = 0
+    """The first major version of the first package that listens there."""
     failure_signs: dict[str, str] = field(default_factory=dict)
     floors: dict[int, str] = field(default_factory=dict)
     """The Node versions that a major version of the first package asks for (its `engines`)."""
     reloads: bool = True
+    needs_package: bool = False
+    """Whether the command alone says nothing: a task runner serves only when a package for it is installed."""
 
     def calls(self, words: tuple[str, ...]) -> bool:
         """Whether this command line starts the dev server (and does not build, check or preview a build)."""
@@ -99,7 +103,7 @@ FRAMEWORKS: tuple[Framework, ...] = (
     # Frameworks with a command of their own come before the bundlers on which they stand.
     Framework(
         "nextjs", "Next.js", ("next",), ("next dev", "next"), 3000, reads_port=True,
-        hmr=("/_next/webpack-hmr", None), failure_signs=NEXT_BROKEN | BROKEN_BUNDLE, floors=NEXT_FLOORS,
+        failure_signs=NEXT_BROKEN | BROKEN_BUNDLE, floors=NEXT_FLOORS,
     ),
     Framework(
         "nuxt", "Nuxt", ("nuxt", "nuxt3", "nuxt-edge"), ("nuxt dev", "nuxi dev", "nuxt"), 3000, config=_NUXT,
@@ -142,7 +146,7 @@ FRAMEWORKS: tuple[Framework, ...] = (
               floors={3: ">=18", 2: ">=14"}),
     _webpack("create-react-app", "Create React App", "react-scripts",
              "react-scripts start|react-app-rewired start|craco start|config-overrides start", 3000,
-             reads_port=True, hmr=("/ws", None)),
+             reads_port=True, hmr=("/ws", None), hmr_since=5),
     _webpack("vue-cli", "Vue CLI", "@vue/cli-service", "vue-cli-service serve", 8080,
              config=("vue.config.js", "vue.config.ts"), reads_port=True),
     Framework("ember", "Ember", ("ember-cli",), ("ember serve", "ember s", "ember server"), 4200,
@@ -150,6 +154,8 @@ FRAMEWORKS: tuple[Framework, ...] = (
     Framework("redwood", "Redwood", ("@redwoodjs/core",), ("rw dev", "redwood dev"), 8910),
     Framework("expo", "Expo for the web", ("expo",), ("expo start --web", "expo web"), 8081),
     Framework("nestjs", "NestJS", ("@nestjs/core",), ("nest start",), 3000, Role.API, reads_port=True),
+    Framework("fastify", "Fastify", ("fastify-cli",), ("fastify start",), 3000, Role.API, reads_port=True),
+    Framework("meteor", "Meteor", ("meteor-node-stubs",), ("meteor run", "meteor"), 3000, reads_port=True),
     Framework("adonis", "AdonisJS", ("@adonisjs/core",), ("node ace serve", "node ace.js serve"), 3333,
               reads_port=True),
     Framework("strapi", "Strapi", ("@strapi/strapi",), ("strapi develop", "strapi dev"), 1337, reads_port=True),
@@ -179,22 +185,27 @@ FRAMEWORKS: tuple[Framework, ...] = (
     _vite("vite", "Vite", "vite rolldown-vite @voidzero-dev/vite-plus-core", "vite dev|vite serve|vite|vp dev",
           floors=VITE_FLOORS),
     _webpack("webpack", "webpack", "webpack-dev-server",
-             "webpack-dev-server|webpack serve|webpack-cli serve|rspack serve|rspack dev",
+             "webpack-dev-server|webpack serve|webpack-cli serve",
              8080,
              config=("webpack.config.js", "webpack.config.ts", "webpack.dev.js", "webpack/webpack.dev.js",
-                     "config/webpack.dev.js", "webpack.config.cjs", "rspack.config.js", "rspack.config.ts"),
-             hmr=("/ws", None)),
+                     "config/webpack.dev.js", "webpack.config.cjs"),
+             hmr=("/ws", None), hmr_since=4),
+    _webpack("rspack", "Rspack", "@rspack/cli @rspack/core", "rspack serve|rspack dev", 8080,
+             config=("rspack.config.js", "rspack.config.ts", "rspack.config.mjs")),
     Framework("parcel", "Parcel", ("parcel", "parcel-bundler"), ("parcel serve", "parcel"), 1234,
               failure_signs=BROKEN_BUNDLE),
     Framework("browser-sync", "Browsersync", ("browser-sync",), ("browser-sync start", "browser-sync"), 3000),
+    Framework("browser-sync", "Browsersync", ("browser-sync",), ("gulp watch", "gulp", "grunt"),
+              3000, needs_package=True),
     Framework("live-server", "live-server", ("live-server",), ("live-server",), 8080, reads_port=True),
     Framework("lite-server", "lite-server", ("lite-server",), ("lite-server",), 3000),
     Framework("web-dev-server", "Web Dev Server", ("@web/dev-server",), ("web-dev-server", "wds"), 8000),
     Framework("http-server", "http-server", ("http-server",), ("http-server",), 8080, reads_port=True),
     Framework("serve", "serve", ("serve",), ("serve",), 3000, reads_port=True),
     Framework("json-server", "json-server", ("json-server",), ("json-server",), 3000, Role.API, reads_port=True),
-    Framework("gulp", "gulp", ("gulp-connect", "gulp-webserver", "gulp-live-server"), ("gulp serve", "gulp"), 8080),
-    Framework("grunt", "Grunt", ("grunt-contrib-connect",), ("grunt serve", "grunt"), 8000),
+    Framework("gulp", "gulp", ("gulp-connect", "gulp-webserver", "gulp-live-server"), ("gulp",), 8080,
+              needs_package=True),
+    Framework("grunt", "Grunt", ("grunt-contrib-connect",), ("grunt",), 8000, needs_package=True),
     Framework(
         "storybook", "Storybook", ("storybook", "@storybook/react", "@storybook/vue3", "@storybook/html"),
         ("storybook dev", "start-storybook", "storybook"), 6006, Role.COMPONENTS,

@@ -19,6 +19,8 @@ _PORTS = tuple(
         r'"[\w.]*:(\d{4,5})"',
     )
 )
+_ASIDE = frozenset({"examples", "example", "_examples", "testdata", "vendor", "tools", "scripts"})
+_SERVERS = frozenset({"server", "web", "api", "http", "app", "site"})
 _FRAMEWORKS = (("gin-gonic/gin", "Gin"), ("labstack/echo", "Echo"), ("gofiber/fiber", "Fiber"), ("go-chi/chi", "chi"))
 
 
@@ -26,10 +28,15 @@ def find(folder: Folder) -> Finding | Refusal | None:
     """The plan of a Go server; a command that only prints is refused."""
     if not folder.has("go.mod") and not folder.has("main.go"):
         return None
-    mains = [name for name in folder.files(depth=3) if name.endswith(".go") and not name.endswith("_test.go")][:40]
+    mains = [
+        name
+        for name in folder.files(depth=3)
+        if name.endswith(".go") and not name.endswith("_test.go") and not set(name.split("/")) & _ASIDE
+    ][:40]
     folder.want("go.mod", *mains)
     serving = [name for name in mains if _LISTENS.search(folder.text(name))]
-    package = next((place for place in map(_package, mains) if _is_main(folder, mains, place)), None)
+    packages = [place for place in dict.fromkeys(map(_package, mains)) if _is_main(folder, mains, place)]
+    package = min(packages, key=lambda place: _likelihood(place, serving), default=None)
     if package is None or not serving:
         file = folder.at("go.mod" if folder.has("go.mod") else "main.go")
         return Refusal("the Go code starts no server", file, 'Name the command: start = "…" and port = ….')
@@ -38,6 +45,12 @@ def find(folder: Folder) -> Finding | Refusal | None:
 
 def _package(name: str) -> str:
     return f"./{name.rpartition('/')[0]}" if "/" in name else "."
+
+
+def _likelihood(place: str, serving: list[str]) -> tuple[bool, bool, int]:
+    """Sorts first the program that listens itself, then one that is called like a server."""
+    itself = any(_package(name) == place for name in serving)
+    return (not itself, place.rpartition("/")[2] not in _SERVERS, place.count("/"))
 
 
 def _is_main(folder: Folder, mains: list[str], place: str) -> bool:

@@ -1,5 +1,7 @@
 """Node: a package.json with a script that serves, or a framework that can be started without one."""
 
+import re
+
 from bot.buildpacks import environment, managers, ports, runtimes
 from bot.buildpacks.buildpack import Finding, Refusal, Role
 from bot.buildpacks.frameworks import FRAMEWORKS, Framework, major
@@ -63,6 +65,8 @@ def _elsewhere(package: PackageJson) -> str | None:
             web = "web" in package.scripts or "--web" in command.words
             if command.tool in _ELSEWHERE and not (command.tool == "expo" and web):
                 return _ELSEWHERE[command.tool]
+    if "vite-plugin-electron" in package.installed:
+        return _ELSEWHERE["electron"]
     return "a VS Code extension" if "vscode" in package.engines else None
 
 
@@ -139,7 +143,7 @@ def _plan(package: PackageJson, manager: Manager, dependencies: dict[str, str], 
         install_inputs=_install_inputs(package, manager, home),
         restart_inputs=_restart_inputs(folder, found),
         reloads=found.reloads,
-        readiness=_readiness(found),
+        readiness=_readiness(folder, found, version),
         notes=tuple(note for note in (started, manager.note, port_note, node_note) if note),
     )
 
@@ -210,9 +214,13 @@ def _restart_inputs(folder: Folder, found: Serving) -> tuple[str, ...]:
     return tuple(folder.at(name) for name in ["package.json", *names])
 
 
-def _readiness(found: Serving) -> Readiness:
+def _readiness(folder: Folder, found: Serving, version: int | None) -> Readiness:
+    """The live-reload socket is checked only where nothing in the configuration moves it or turns it off."""
     framework = found.framework
     if framework is None:
         return Readiness()
-    path, protocol = framework.hmr if framework.hmr and found.entry is None else (None, None)
+    config = folder.first(*framework.config)
+    moved = config is not None and re.search(r"\b(?:base|hmr|webSocketServer)\s*:", folder.text(config))
+    usual = framework.hmr and found.entry is None and not moved and (version or 0) >= framework.hmr_since
+    path, protocol = framework.hmr if framework.hmr and usual else (None, None)
     return Readiness(failure_signs=framework.failure_signs, websocket_path=path, websocket_protocol=protocol)

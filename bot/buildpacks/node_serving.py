@@ -94,6 +94,7 @@ def named(command: Command, dependencies: dict[str, str]) -> Framework | None:
     """The framework whose dev server a command starts; one whose package is installed is preferred."""
     rows = [row for row in FRAMEWORKS if row.calls(command.words)]
     installed = [row for row in rows if any(name in dependencies for name in row.packages)]
+    rows = [row for row in rows if not row.needs_package]
     own_name = [row for row in rows if any(command.tool == name.rpartition("/")[2] for name in row.packages)]
     return next(iter([*installed, *own_name, *(rows if len(rows) == 1 else [])]), None)
 

@@ -117,7 +117,7 @@ def sources(folder: Folder) -> list[str]:
 
 
 def _interest(name: str) -> tuple[int, int, str]:
-    stem = name.rpartition("/")[2].removesuffix(".py")
+    stem = name.rpartition("/")[2].removesuffix(".py").lower()
     return (name.count("/"), _CANONICAL.index(stem) if stem in _CANONICAL else len(_CANONICAL), name)
 
 

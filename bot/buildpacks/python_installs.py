@@ -86,8 +86,10 @@ def _pdm(folder: Folder, tools: dict[str, object]) -> Installation | None:
         return None
     env = {"PDM_CHECK_UPDATE": "false"}
     # PDM 2.29 does not start with hishel 2, which its own requirement allows.
-    return Installation("pdm", ("uvx", "--with", "hishel<2", "pdm", "install"), (_VENV,), _at(folder, ("pyproject.toml", "pdm.lock")), env,
-                        _note("pdm", folder, "pdm.lock" if folder.has("pdm.lock") else "pyproject.toml"))  # fmt: skip
+    install: Argv = ("uvx", "--with", "hishel<2", "pdm", "install")
+    names = ("pdm.lock", "pyproject.toml")
+    note = _note("pdm", folder, folder.first(*names) or names[1])
+    return Installation("pdm", install, (_VENV,), _at(folder, names), env, note)
 
 
 def _pipenv(folder: Folder, _tools: dict[str, object]) -> Installation | None:

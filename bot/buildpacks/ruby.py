@@ -38,7 +38,8 @@ def find(folder: Folder) -> Finding | Refusal | None:
 
 
 def _without_gemfile(folder: Folder) -> Finding | None:
-    jekyll = folder.has("_config.yml") and folder.first("_layouts", "_posts", "_includes", "_sass")
+    themed = re.search(r"^(?:remote_)?theme:", folder.text("_config.yml"), re.MULTILINE)
+    jekyll = folder.has("_config.yml") and (themed or folder.first("_layouts", "_posts", "_includes", "_sass"))
     if not jekyll or folder.has("package.json"):
         return None
     note = Note(text="Jekyll, without a Gemfile", file=folder.at("_config.yml"))

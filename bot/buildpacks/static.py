@@ -9,6 +9,8 @@ from bot.source import Folder
 
 PORT = 8000
 _PLACES = words(". public www site html src dist docs build _site static web")
+_OF_LIBRARIES = 5
+"""As many of these places are looked at in a package for others: its dist and docs folders are by-products."""
 
 # A page that only becomes one when a bundler has filled it in.
 _TEMPLATE = re.compile(
@@ -19,6 +21,7 @@ _TEMPLATE = re.compile(
 def find(folder: Folder) -> Finding | None:
     """Pages in the folder itself, in a usual folder for pages below it, or a lone HTML file."""
     places = _PLACES if folder.path == "." else _PLACES[:1]
+    places = places[:_OF_LIBRARIES] if _is_library(folder) else places
     place = next((place for place in places if folder.has(f"{place}/index.html")), None)
     path = "/"
     if place is None:
@@ -42,3 +45,10 @@ def find(folder: Folder) -> Finding | None:
         notes=(Note(text="static pages", file=folder.at(f"{place}/index.html" if path == "/" else path.strip("/"))),),
     )
     return Finding(plan, Role.SITE)
+
+
+def _is_library(folder: Folder) -> bool:
+    manifest = folder.json("package.json")
+    return bool(folder.first("pyproject.toml", "setup.py", "go.mod", "Cargo.toml")) or (
+        manifest is not None and manifest.get("private") is not True
+    )

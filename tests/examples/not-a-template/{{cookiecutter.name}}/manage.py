@@ -1,0 +1,1 @@
+from django.core.management import execute_from_command_line
