@@ -130,7 +130,7 @@ def _folders(top: Folder) -> list[Folder]:
     for path in top.tree.named(*MANIFESTS):
         inside = path.removeprefix(prefix) if path.startswith(prefix) else ""
         parts = inside.split("/")[:-1]
-        hidden = any(part.lower() in _NEVER or part.startswith(".") for part in parts)
+        hidden = any(part.lower() in _NEVER or part.startswith((".", "{")) for part in parts)
         if parts and len(parts) <= _DEEPEST and not hidden:
             paths[path.rpartition("/")[0]] = None
     return [Folder(top.tree, path) for path in list(paths)[:_MOST_FOLDERS]]

@@ -1,1 +1,3 @@
 from django.core.management import execute_from_command_line
+
+execute_from_command_line()
