@@ -3,12 +3,13 @@
 import asyncio
 import json
 import re
+import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -57,10 +58,10 @@ class Narrator:
 async def run_demo(repo: str | None, ref: str | None, *, keep: bool, as_json: bool) -> None:
     """Every stage, seen from outside. Raises PreviewError at the first that was not."""
     narrator = Narrator(as_json=as_json)
-    with tempfile.TemporaryDirectory(prefix="preview-demo-") as folder:
-        subject = prepare(repo, ref, Path(folder) / "clone")
+    with _folder() as folder:
+        subject = prepare(repo, ref, folder / "clone")
         narrator.tell("subject", f"Previewing {subject.about}.", about=subject.about)
-        async with _staged(Path(folder), subject, narrator) as stage:
+        async with _staged(folder, subject, narrator) as stage:
             url, cold = await _first_push(stage, subject, narrator)
             update = await _second_push(stage, subject, url, narrator)
             if keep:
@@ -79,14 +80,32 @@ async def run_demo(repo: str | None, ref: str | None, *, keep: bool, as_json: bo
 async def run_up(source: str, ref: str | None, *, as_json: bool) -> None:
     """One preview until Ctrl-C."""
     narrator = Narrator(as_json=as_json)
-    with tempfile.TemporaryDirectory(prefix="preview-up-") as folder:
-        subject = prepare(source, ref, Path(folder) / "clone")
+    with _folder() as folder:
+        subject = prepare(source, ref, folder / "clone")
         narrator.tell("subject", f"Previewing {subject.about}.", about=subject.about)
-        async with _staged(Path(folder), subject, narrator) as stage:
+        async with _staged(folder, subject, narrator) as stage:
             url, cold = await _first_push(stage, subject, narrator)
             narrator.tell("up", f"[bold]{url}[/bold]  (Ctrl-C ends it)", url=url, cold_seconds=round(cold, 2))
             await _until_interrupted()
             await _stop(stage, url, narrator)
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """A throw-away folder; after a failure it is left, and the error says where the logs in it are."""
+    folder = Path(tempfile.mkdtemp(prefix="preview-demo-"))
+    try:
+        yield folder
+    except PreviewError as error:
+        if (folder / "bot.log").exists():
+            error.args = (f"{error}\n\nThe logs of bot, engine and forge are in {folder}",)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @asynccontextmanager
