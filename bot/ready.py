@@ -83,13 +83,16 @@ async def _ask_until_good(box: Box, url: str, plan: LaunchPlan, *, limit: float)
 
 
 async def listening_ports(box: Box) -> list[int]:
-    """The TCP ports that something in the sandbox listens on, lowest first.
+    """The TCP ports that a process in the sandbox listens on, lowest first.
 
-    State 0A is LISTEN: https://docs.kernel.org/networking/proc_net_tcp.html
+    The platform may listen there too (an egress proxy, a name service): such a socket belongs to no process that can
+    be seen inside. State 0A is LISTEN, the tenth field the inode: https://docs.kernel.org/networking/proc_net_tcp.html
     """
-    text = (await box.read(("sh", "-c", "cat /proc/net/tcp /proc/net/tcp6 2>/dev/null; true"))).decode()
-    found = re.findall(r"^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} 0A ", text, re.MULTILINE)
-    return sorted({int(port, 16) for port in found})
+    look = "cat /proc/net/tcp /proc/net/tcp6 2>/dev/null; ls -l /proc/[0-9]*/fd 2>/dev/null; true"
+    text = (await box.read(("sh", "-c", look))).decode("utf-8", "replace")
+    held = set(re.findall(r"-> socket:\[(\d+)\]$", text, re.MULTILINE))
+    listening = re.findall(r"^ *\d+: [0-9A-F]+:([0-9A-F]{4}) \S+ 0A(?: +\S+){5} +(\d+)", text, re.MULTILINE)
+    return sorted({int(port, 16) for port, inode in listening if inode in held})
 
 
 async def _never_ready(box: Box, plan: LaunchPlan, problem: Problem | None, limit: float) -> NeverReady:

@@ -39,6 +39,11 @@ class Story:
         self.sha = await self.repository.push(files, branch=branch)
         return self.sha
 
+    async def lose_unreachable_commits(self) -> None:
+        """GitHub clears away what no branch and no pull request holds any more."""
+        (bare,) = self.town.forge.process.folder.rglob(f"{self.repository.id}.git")
+        await self.repository.git(bare, "gc", "--quiet", "--prune=now")
+
     async def say(self, text: str, *, by: Person | None = None) -> int:
         """Write a comment."""
         return await self.repository.comment(self.number, text, by=by)
@@ -56,13 +61,17 @@ class Story:
         rows = await self.repository.comments(self.number)
         return [row["body"] for row in rows if row["user"]["login"] == self.town.app.login]
 
-    async def reads(self, *signs: str) -> str:
-        """The bot's comment, once it holds all of these. Fails when it does not, in the end, or when there are two."""
+    async def reads(self, *signs: str, any_of: tuple[str, ...] = ("",)) -> str:
+        """The bot's comment, once it holds all of these and one of those.
+
+        Fails when it does not in the end, or when there are two comments.
+        """
         seen: list[str] = []
 
         async def holds() -> str | None:
             seen[:] = await self.comments()
-            return seen[0] if seen and all(sign in seen[0] for sign in signs) else None
+            fits = seen and all(sign in seen[0] for sign in signs) and any(sign in seen[0] for sign in any_of)
+            return seen[0] if fits else None
 
         try:
             found: str = await until(holds, what=f"a comment that holds {signs}", deadline=PATIENCE)
@@ -73,9 +82,9 @@ class Story:
 
     async def ready(self, sha: str | None = None) -> str:
         """The URL of the preview, once the comment says that this commit (the newest one) is ready."""
-        body = await self.reads("🟢", sha or self.sha)
+        body = await self.reads(sha or self.sha, any_of=("🟢", "🔴"))
         match = _OPEN.search(body)
-        assert match, body
+        assert match, f"{body}\n{self.bot_log()}"
         return match[1]
 
     async def page(self, url: str) -> str:
