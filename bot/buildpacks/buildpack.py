@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
-from bot.plan import LaunchPlan
+from bot.plan import LaunchPlan, Note
 from bot.source import Folder
 
 
@@ -43,6 +43,12 @@ class Refusal:
     file: str
     remedy: str = ""
     final: bool = False
+
+
+def noted(text: str, folder: Folder, name: str, *, at: str = "") -> Note:
+    """A note that names the file which decided, and the line in it that holds `at`."""
+    lines = folder.text(name).splitlines() if at else []
+    return Note(text=text, file=folder.at(name), line=next((n for n, line in enumerate(lines, 1) if at in line), None))
 
 
 class Buildpack(Protocol):

@@ -59,7 +59,8 @@ def _jsonc(text: str) -> dict[str, Any]:
 
 
 def _finding(folder: Folder, file: str, words: Argv, command: Command, entry: str) -> Finding:
-    port = ports.of_command(command) or ports.of_code([folder.text(entry)])
+    in_code = ports.of_code({entry: folder.text(entry)})
+    port = ports.of_command(command) or (in_code[0] if in_code else None)
     default = 5173 if command.tool == "vite" else 8000
     pin = runtimes.pinned("deno", folder)
     fresh = "fresh" in folder.text(file)

@@ -64,6 +64,7 @@ class Framework:
     floors: dict[int, str] = field(default_factory=dict)
     """The Node versions that a major version of the first package asks for (its `engines`)."""
     reloads: bool = True
+    env: dict[str, str] = field(default_factory=dict)
     needs_package: bool = False
     """Whether the command alone says nothing: a task runner serves only when a package for it is installed."""
 
@@ -146,7 +147,10 @@ FRAMEWORKS: tuple[Framework, ...] = (
               floors={3: ">=18", 2: ">=14"}),
     _webpack("create-react-app", "Create React App", "react-scripts",
              "react-scripts start|react-app-rewired start|craco start|config-overrides start", 3000,
-             reads_port=True, hmr=("/ws", None), hmr_since=5),
+             reads_port=True, hmr=("/ws", None), hmr_since=5,
+             # It ends with its closed standard input unless CI is exactly "true".
+             # https://github.com/facebook/create-react-app/blob/v5.0.1/packages/react-scripts/scripts/start.js
+             env={"CI": "true"}),
     _webpack("vue-cli", "Vue CLI", "@vue/cli-service", "vue-cli-service serve", 8080,
              config=("vue.config.js", "vue.config.ts"), reads_port=True),
     Framework("ember", "Ember", ("ember-cli",), ("ember serve", "ember s", "ember server"), 4200,

@@ -8,6 +8,7 @@ import fnmatch
 import re
 from dataclasses import dataclass
 
+from bot.buildpacks.buildpack import noted
 from bot.buildpacks.package_json import PackageJson
 from bot.plan import Argv, Note
 from bot.source import Folder
@@ -87,7 +88,7 @@ def choose(package: PackageJson) -> Manager:
     if pinned:
         name, version = pinned.group(1), pinned.group(2)
         lock = next((lock for lock in locks if LOCKFILES[lock] == name), None)
-        note = Note(text=f"{name} is named by packageManager", file=home.at("package.json"))
+        note = noted(f"{name} is named by packageManager", home, "package.json", at='"packageManager"')
         return Manager(name, _version(name, version, home, top, lock), home.path, lock, note)
     if locks:
         lock = locks[0] if len(locks) == 1 else _mentioned(home, top, locks)

@@ -3,7 +3,7 @@
 import re
 
 from bot.buildpacks import environment, managers, ports, runtimes
-from bot.buildpacks.buildpack import Finding, Refusal, Role
+from bot.buildpacks.buildpack import Finding, Refusal, Role, noted
 from bot.buildpacks.frameworks import FRAMEWORKS, Framework, major
 from bot.buildpacks.managers import Manager
 from bot.buildpacks.node_serving import SCRIPTS, Serving, nearby_texts, serving
@@ -122,10 +122,10 @@ def _plan(package: PackageJson, manager: Manager, dependencies: dict[str, str], 
     version = major(dependencies.get(found.framework.packages[0], "")) if found.framework else None
     floor = found.framework.floors.get(version or 0) if found.framework else None
     node, node_note = runtimes.of_node(package, floor)
-    code = tuple(nearby_texts(package, found.entry)) if found.entry else ()
+    code = tuple(nearby_texts(package, found.entry).values()) if found.entry else ()
     kind, name = _named(found)
     reason = f'start: the script "{found.script}"' if found.script else f"start: no script, but {name} is installed"
-    started = Note(text=reason, file=folder.at("package.json"))
+    started = noted(reason, folder, "package.json", at=f'"{found.script}":' if found.script else "")
     return LaunchPlan(
         kind=kind,
         title=f"{name}{f' {version}' if version else ''} with {manager.name}",
@@ -138,6 +138,7 @@ def _plan(package: PackageJson, manager: Manager, dependencies: dict[str, str], 
         build=_build(package, manager, found),
         start=manager.run(found.script) if found.script else manager.execute(*found.command.words),
         port=port,
+        env=dict(found.framework.env) if found.framework else {},
         needs_env=environment.needed(folder, home, code=code),
         runtime={"node": node} | ({manager.name: manager.version or "*"} if manager.name == "bun" else {}),
         install_inputs=_install_inputs(package, manager, home),
@@ -158,19 +159,19 @@ def _named(found: Serving) -> tuple[str, str]:
 def _port(package: PackageJson, found: Serving) -> tuple[int, Note]:
     folder, framework = package.folder, found.framework
     if port := ports.of_command(found.command):
-        return port, Note(text=f"port {port}, by the script", file=folder.at("package.json"))
+        return port, noted(f"port {port}, by the script", folder, "package.json", at=str(port))
     if (found.entry or framework is None or framework.reads_port) and (hit := ports.of_env_files(folder)):
-        return hit[0], Note(text=f"port {hit[0]}", file=folder.at(hit[1]))
+        return hit[0], noted(f"port {hit[0]}", folder, hit[1], at="PORT")
     config = folder.first(*framework.config) if framework else None
     if framework and config and (port := ports.of_config(folder.text(config), framework.port_block)):
-        return port, Note(text=f"port {port}", file=folder.at(config))
+        return port, noted(f"port {port}", folder, config, at=str(port))
     if framework and framework.kind == "angular" and (port := ports.of_angular(folder.json("angular.json") or {})):
-        return port, Note(text=f"port {port}", file=folder.at("angular.json"))
+        return port, noted(f"port {port}", folder, "angular.json", at=str(port))
     entry = found.entry or (
         folder.first("src/main.ts", "src/main.js") if framework and framework.role is Role.API else None
     )
-    if entry and (port := ports.of_code(nearby_texts(package, entry))):
-        return port, Note(text=f"port {port}, found in the code", file=folder.at(entry))
+    if entry and (hit := ports.of_code(nearby_texts(package, entry))):
+        return hit[0], noted(f"port {hit[0]}, found in the code", folder, hit[1], at=str(hit[0]))
     default = framework.port if framework else 3000
     return default, Note(text=f"port {default}, the default of {_named(found)[1]}")
 

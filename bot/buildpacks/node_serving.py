@@ -109,7 +109,7 @@ def _entry(package: PackageJson, dependencies: dict[str, str], script: str, comm
     own = package.folder.text(entry)
     framework = next((row for row in FRAMEWORKS if _mentions(own, row) and set(row.packages) & set(dependencies)), None)
     bun_app = command.tool == "bun" and _BUN_APP.search(own)
-    if not (library or framework or bun_app or any(map(_LISTENS.search, texts))):
+    if not (library or framework or bun_app or any(map(_LISTENS.search, texts.values()))):
         return None
     return Serving(script, command, framework or _rendering(dependencies), entry, library)
 
@@ -144,8 +144,8 @@ def _is_folder(package: PackageJson, name: str) -> bool:
     return package.folder.at(name) not in package.folder.tree.paths
 
 
-def nearby_texts(package: PackageJson, entry: str) -> list[str]:
-    """The text of the entry, then of the files near it in which a port is usually written."""
+def nearby_texts(package: PackageJson, entry: str) -> dict[str, str]:
+    """The entry and the files near it in which a port is usually written, with their texts; the entry comes first."""
     near = [
         name
         for name in package.folder.files(depth=3)
@@ -153,4 +153,4 @@ def nearby_texts(package: PackageJson, entry: str) -> list[str]:
         and not set(name.split("/")[:-1]) & (_SCRATCH | {"public", "client", "dist", "build", "frontend"})
     ][:24]  # fmt: skip
     package.folder.want(entry, *near)
-    return [package.folder.text(name) for name in dict.fromkeys([entry, *near])]
+    return {name: package.folder.text(name) for name in [entry, *near]}

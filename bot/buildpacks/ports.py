@@ -5,7 +5,7 @@ framework's default. A number outside 1 to 65535 is no port.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from bot.buildpacks.scripts import Command
 from bot.buildpacks.words import words
@@ -77,13 +77,13 @@ def _block(text: str, name: str) -> str | None:
     return None
 
 
-def of_code(texts: Iterable[str]) -> int | None:
-    """The port that JavaScript code falls back to, or insists on; the first text that names one decides."""
-    for text in texts:
+def of_code(texts: Mapping[str, str]) -> tuple[int, str] | None:
+    """The port that JavaScript code falls back to, or insists on, and the file: the first that names one decides."""
+    for name, text in texts.items():
         for pattern in _IN_CODE:
             found = pattern.search(text)
             if found and (port := as_port(found.group(1))):
-                return port
+                return port, name
     return None
 
 

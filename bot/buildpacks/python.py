@@ -5,8 +5,8 @@ import shlex
 from dataclasses import replace
 
 from bot.buildpacks import environment, python_installs, runtimes
-from bot.buildpacks.buildpack import Finding, Refusal, Role
-from bot.buildpacks.python_apps import App, apps
+from bot.buildpacks.buildpack import Finding, Refusal, Role, noted
+from bot.buildpacks.python_apps import App, apps, is_bag
 from bot.buildpacks.python_installs import Installation, requirement_names
 from bot.buildpacks.python_starts import Start, start
 from bot.buildpacks.words import words
@@ -43,6 +43,8 @@ def _app(folder: Folder) -> App | None:
         return named
     found = [replace(app, kind=app.kind or _installed_kind(names)) for app in apps(folder)]
     found = [app for app in found if app.kind]
+    if is_bag(found):
+        return None
     scripted = _in_project_scripts(folder, names)
     return found[0] if found else scripted
 
@@ -181,9 +183,15 @@ def _settings(folder: Folder, app: App) -> list[str]:
 def _notes(
     folder: Folder, app: App, begin: Start, installation: Installation | None, python: Note | None
 ) -> tuple[Note, ...]:
-    notes = [Note(text=f"{begin.title}, found in the code", file=folder.at(app.file))]
+    at = f"{app.name} = " if app.name and not app.factory else f"def {app.name}" if app.factory else ""
+    notes = [noted(f"{begin.title}, found in the code", folder, app.file, at=at)]
     notes += [installation.note] if installation else []
-    return (*notes, Note(text=f"port {begin.port}, {begin.port_reason}"), *([python] if python else []))
+    notes.append(
+        noted(f"port {begin.port}", folder, app.file, at=str(begin.port))
+        if begin.port_in_code
+        else Note(text=f"port {begin.port}, the default of {begin.title}")
+    )
+    return (*notes, *([python] if python else []))
 
 
 def procfile_words(folder: Folder) -> tuple[str, ...]:

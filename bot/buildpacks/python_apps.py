@@ -20,6 +20,7 @@ _ASIDE = frozenset(
     )
 )
 _MOST_FILES = 60
+_MOST_BESIDE = 3
 
 _CLASSES = {
     "FastAPI": "fastapi",
@@ -127,6 +128,12 @@ def apps(folder: Folder) -> list[App]:
     folder.want(*names)
     found = [app for name in names for app in _of_text(name, folder.text(name))]
     return sorted(found, key=lambda app: (app.factory, _rank(app)))
+
+
+def is_bag(found: list[App]) -> bool:
+    """Whether these are scripts beside each other, each an app of its own, none of them called like the main one."""
+    beside = [app for app in found if "/" not in app.file]
+    return len(beside) > _MOST_BESIDE and all(_rank(app) for app in beside)
 
 
 def _rank(app: App) -> int:

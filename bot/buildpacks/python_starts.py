@@ -82,7 +82,7 @@ class Start:
     title: str
     argv: Argv
     port: int
-    port_reason: str = "the default"
+    port_in_code: bool = False
     reloads: bool = True
     health: str = "/"
     setup: tuple[Argv, ...] = ()
@@ -100,8 +100,7 @@ def start(app: App, installation: Installation | None, requirements: frozenset[s
         return Start("litestar", "Litestar", argv, 8000)
     title, default = _TITLES.get(app.kind, ("Python", 8000))
     port = _port(app.text)
-    reason = f"in {app.file}" if port else f"the default of {title}"
-    begin = Start(app.kind, title, (), port or default, reason)
+    begin = Start(app.kind, title, (), port or default, port_in_code=port is not None)
     if not app.name or app.kind in ("dash", "bottle", "robyn") or (app.kind == "fasthtml" and "serve()" in app.text):
         return _as_file(app, begin)
     if app.kind in ("flask", "quart"):
@@ -126,7 +125,7 @@ def _as_file(app: App, begin: Start) -> Start:
     if template:
         words = tuple(word.format(file=app.file, port=begin.port) for word in template)
         return _with(begin, (PYTHON, *words), reloads=app.kind in _RELOADING)
-    port = 5001 if app.kind == "fasthtml" and begin.port_reason.startswith("the default") else begin.port
+    port = 5001 if app.kind == "fasthtml" and not begin.port_in_code else begin.port
     if app.file.endswith("/__main__.py"):
         return _with(begin, (PYTHON, "-m", app.module.removesuffix(".__main__")), reloads=False, port=port)
     env = {"GRADIO_SERVER_PORT": str(port)} if app.kind == "gradio" else {}

@@ -5,6 +5,7 @@ Volta, `engines`, what the framework needs, the Dockerfile's base image; `*` whe
 import re
 from collections.abc import Iterator
 
+from bot.buildpacks.buildpack import noted
 from bot.buildpacks.package_json import PackageJson
 from bot.plan import Note
 from bot.source import Folder
@@ -65,9 +66,9 @@ def of_node(package: PackageJson, floor: str | None) -> tuple[str, Note | None]:
     if pin and not _too_old(pin[0], asked or floor or ""):
         return pin
     if volta := package.volta.get("node"):
-        return volta, Note(text=f"Node {volta} is pinned by Volta", file=file)
+        return volta, noted(f"Node {volta} is pinned by Volta", package.folder, "package.json", at='"volta"')
     if asked and not (floor and _lowest(asked) < _lowest(floor)):
-        return asked, Note(text=f"Node {asked} by engines", file=file)
+        return asked, noted(f"Node {asked} by engines", package.folder, "package.json", at='"engines"')
     if floor:
         return floor, Note(text=f"Node {floor}, which the framework needs", file=file)
     return of_image("node", package.folder) or ("*", None)

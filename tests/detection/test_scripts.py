@@ -91,7 +91,7 @@ def test_a_port_flag_is_read(line: str, port: int | None) -> None:
     ],
 )
 def test_a_port_in_code_is_found(code: str, port: int | None) -> None:
-    assert of_code([code]) == port
+    assert of_code({"app.js": code}) == (port and (port, "app.js"))
 
 
 def test_a_port_outside_the_servers_block_is_not_taken() -> None:
