@@ -15,7 +15,7 @@ One sandbox
     channel, descriptors      messages with descriptors beside them
     launcher     the engine's end of the zygote
     guest        the engine's hold on PID 1
-    pipes, errands, processes, output, files, sources
+    pipes, errands, processes, output, history, files, sources
     policy, addresses, dns, egress      the way out
     acceptor, pump, relay               the way in
     box          a running one: launched, answering, with its way out

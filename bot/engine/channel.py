@@ -37,6 +37,7 @@ class Channel:
         self._encode = encode
         self._end, self._receive, self._closed = end, receive, closed
         self._sending = asyncio.Lock()
+        self._room = asyncio.Event()
         end.settimeout(0)
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(end.fileno(), self._arrive)
@@ -49,7 +50,7 @@ class Channel:
                 try:
                     socket.send_fds(self._end, [data], list(descriptors))
                 except BlockingIOError:
-                    await writable(self._end)
+                    await self._wait_for_room()
                 except OSError:
                     break
                 else:
@@ -60,8 +61,18 @@ class Channel:
         if self._end.fileno() < 0:
             return
         self._loop.remove_reader(self._end.fileno())
+        self._loop.remove_writer(self._end.fileno())
         self._end.close()
+        self._room.set()
         self._closed()
+
+    async def _wait_for_room(self) -> None:
+        """Until the other end has read something, or there is no other end."""
+        self._room.clear()
+        self._loop.add_writer(self._end.fileno(), self._room.set)
+        await self._room.wait()
+        if self._end.fileno() >= 0:
+            self._loop.remove_writer(self._end.fileno())
 
     def _arrive(self) -> None:
         try:

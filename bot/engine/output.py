@@ -11,7 +11,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
+import structlog
 
+log = structlog.get_logger()
 _CHUNK = 1 << 16
 _HEARTBEAT = 15.0  # seconds of silence before an empty line proves the connection alive; clients skip empty lines
 STREAMS = ("stdout", "stderr")
@@ -28,6 +30,7 @@ class Output:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._decoders = {stream: codecs.getincrementaldecoder("utf-8")("replace") for stream in STREAMS}
         self._kept = dict.fromkeys(STREAMS, 0)
+        self._size = 0
         self._grown = asyncio.Event()
 
     def write(self, stream: str, data: bytes, *, last: bool = False) -> None:
@@ -41,7 +44,7 @@ class Output:
         self._kept[stream] += len(record)
         if self._kept[stream] > self._limit:
             record = _encode({"stream": stream, "data": _marker(self._limit)})
-        os.write(self._file, record + b"\n")
+        self._append(record + b"\n")
         self._tell_readers()
 
     def finish(self) -> None:
@@ -70,6 +73,19 @@ class Output:
                     yield b"\n"
         finally:
             os.close(file)
+
+    def _append(self, record: bytes) -> None:
+        """Write a whole record or, on a full disk, none, and then nothing more: what readers have seen must stay."""
+        try:
+            whole = os.write(self._file, record) == len(record)
+        except OSError as error:
+            log.warning("output is lost", reason=str(error))
+            whole = False
+        if whole:
+            self._size += len(record)
+        else:
+            os.ftruncate(self._file, self._size)
+            self._kept = dict.fromkeys(STREAMS, self._limit + 1)
 
     def _tell_readers(self) -> None:
         """Wake all who wait: each took the event of its time, so a new one replaces it."""

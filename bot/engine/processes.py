@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -34,8 +34,16 @@ class Command:
         self._file = folder / f"{record.id}.json"
         self._readers: list[PipeReader] = []
         self._code: int | None = None
+        self._told_when_ended: list[Callable[[Command], None]] = []
         self._timers: list[asyncio.TimerHandle] = []
         save(self._file, record)
+
+    def when_ended(self, tell: Callable[["Command"], None]) -> None:
+        """Call `tell` at the end, or now if that is over."""
+        if self.ended.is_set():
+            tell(self)
+        else:
+            self._told_when_ended.append(tell)
 
     def listen(self, stdout: int, stderr: int) -> None:
         for stream, descriptor in zip(STREAMS, (stdout, stderr), strict=True):
@@ -80,9 +88,11 @@ class Command:
         self.record = replace(self.record, exit_code=self._code, ended_at=time.time_ns() // 1_000_000)
         try:
             save(self._file, self.record)
-        except FileNotFoundError:
-            log.debug("command outlived its sandbox", command=self.record.id)
+        except OSError as error:
+            log.error("a command's end is not on disk", command=self.record.id, reason=str(error))  # noqa: TRY400
         self.ended.set()
+        for tell in self._told_when_ended:
+            tell(self)
 
 
 async def start_command(

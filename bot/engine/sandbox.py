@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,13 +10,12 @@ from uuid import uuid4
 import structlog
 
 from bot.engine.box import Box, launch
-from bot.engine.errors import not_found, sandbox_stopped
-from bot.engine.guest import KILLED
+from bot.engine.errors import sandbox_stopped
+from bot.engine.history import CommandHistory
 from bot.engine.launcher import Launcher
 from bot.engine.limits import process_limits
 from bot.engine.policy import NetworkPolicy
-from bot.engine.processes import Command
-from bot.engine.records import ENDED, CommandRecord, SandboxRecord, SessionRecord, Status, load, save
+from bot.engine.records import ENDED, SandboxRecord, SessionRecord, Status, save
 from bot.engine.relay import Relay
 from bot.engine.rootfs import CWD, Rootfs
 from bot.engine.settings import Settings
@@ -25,7 +23,6 @@ from bot.engine.storage import SandboxFolder, Trash
 
 log = structlog.get_logger()
 _MOST_SESSIONS = 50  # remembered of each sandbox; a client that holds an older one has to ask for the sandbox anew
-_MOST_COMMANDS = 1000  # that have ended, of each sandbox, with their output
 Provision = Callable[[Box], Awaitable[None]]
 
 
@@ -49,7 +46,7 @@ class Workshop:
 
 
 class Sandbox:
-    """Its record is always on disk as it is here. Lifecycle changes take turns."""
+    """Its record is on disk as it is here. Lifecycle changes take turns."""
 
     def __init__(self, workshop: Workshop, record: SandboxRecord) -> None:
         self.workshop = workshop
@@ -57,8 +54,7 @@ class Sandbox:
         self.folder = SandboxFolder(workshop.settings.sandboxes / record.id)
         self.box: Box | None = None
         self.relays: dict[int, Relay] = {}
-        self._commands: dict[str, Command] = {}
-        self._ended = deque(sorted(path.stem for path in self.folder.commands.glob("*.json")))
+        self.commands = CommandHistory(self.folder.commands)
         self._turn = asyncio.Lock()
         self._beginning: asyncio.Task[None] | None = None
         self._expiry: asyncio.TimerHandle | None = None
@@ -67,6 +63,11 @@ class Sandbox:
     @property
     def environment(self) -> dict[str, str]:
         return {**self.workshop.surroundings.environment, **self.record.env}
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether there is a disk that a session has once run on; a failed start leaves half of one."""
+        return self.folder.disk.is_dir() and any(session.started_at for session in self.record.sessions)
 
     @property
     def policy(self) -> NetworkPolicy:
@@ -120,48 +121,16 @@ class Sandbox:
 
     def change(self, **changes: Any) -> None:
         self.record = replace(self.record, **changes, updated_at=now())
-        save(self.folder.record, self.record)
+        try:
+            save(self.folder.record, self.record)
+        except OSError as error:
+            # A full disk must not keep a sandbox from being stopped, which is what makes room.
+            log.error("a sandbox's record is not on disk", sandbox=self.record.id, reason=str(error))  # noqa: TRY400
 
     def extend(self, duration: int) -> None:
         """Let the session run `duration` milliseconds longer."""
         self._change_session(timeout=self.record.session.timeout + duration)
         self._arm_expiry()
-
-    def remember(self, command: Command) -> None:
-        """Keep a live command at hand until it has ended; then its record and output are read from disk."""
-        self._commands[command.record.id] = command
-
-        async def forget() -> None:
-            await command.ended.wait()
-            self._commands.pop(command.record.id, None)
-            self._ended.append(command.record.id)
-            self._forget_old_commands()
-
-        self._later(forget())
-
-    def _forget_old_commands(self) -> None:
-        while len(self._ended) > _MOST_COMMANDS:
-            oldest = self._ended.popleft()
-            for suffix in (".json", ".ndjson"):
-                (self.folder.commands / f"{oldest}{suffix}").unlink(missing_ok=True)
-
-    def command(self, command_id: str) -> Command | CommandRecord:
-        """Raises `ApiError` 404."""
-        if command_id in self._commands:
-            return self._commands[command_id]
-        if not command_id.isidentifier():
-            raise not_found("command")
-        record = load(self.folder.commands / f"{command_id}.json", CommandRecord)
-        if record is None:
-            raise not_found("command")
-        return record if record.exit_code is not None else replace(record, exit_code=KILLED)
-
-    def commands(self, session_id: str) -> list[CommandRecord]:
-        """Newest first."""
-        found = [self.command(path.stem) for path in self.folder.commands.glob("*.json")]
-        records = [one.record if isinstance(one, Command) else one for one in found]
-        mine = [record for record in records if record.session_id == session_id]
-        return sorted(mine, key=lambda record: record.started_at, reverse=True)
 
     def place(self, cwd: str | None) -> str:
         """An absolute working directory."""
@@ -224,7 +193,7 @@ class Sandbox:
         await box.close()
         for relay in self.relays.values():
             await relay.disconnect()
-        await asyncio.gather(*(command.ended.wait() for command in list(self._commands.values())))
+        await self.commands.all_ended()
         self._mark(outcome, stopped_at=now())
         if not self.record.persistent:
             self.workshop.trash.discard(self.folder, keep_record=True)

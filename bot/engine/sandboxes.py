@@ -70,8 +70,8 @@ class Sandboxes:
         if sandbox.record.status is Status.STOPPING:
             await sandbox.stop()
         started = sandbox.record.status in ENDED
-        if started and not sandbox.folder.disk.is_dir():
-            raise ApiError(410, "snapshot_not_found", f"sandbox {name} was not persistent and has stopped")
+        if started and not sandbox.can_resume:
+            raise ApiError(410, "snapshot_not_found", f"sandbox {name} has stopped and left nothing to resume from")
         if started or sandbox.record.status is Status.PENDING:
             await self._begin(sandbox, None)
         return sandbox, started

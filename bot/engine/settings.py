@@ -15,7 +15,7 @@ class Settings:
     ro_binds: tuple[Path, ...] = ()
     output_limit: int = 16 << 20  # kept of each stream of each command
     disk_floor: int = 1 << 30  # with less free, no sandbox is created
-    max_processes: int = 4096
+    max_processes: int = 2048  # threads count as well
     max_file_size: int = 8 << 30
     clone_limit: float = 600.0
     answer_limit: float = 25.0  # a POST that creates is answered `pending` after this; clients give up after 60

@@ -53,6 +53,19 @@ async def test_a_clone_that_takes_too_long_fails(engine, silent_server: str, tmp
         assert sandboxes.all() == []
 
 
+async def test_what_failed_to_start_cannot_be_resumed(engine, silent_server: str, tmp_path: Path) -> None:
+    settings = Settings(tmp_path, answer_limit=0.1, clone_limit=0.5)
+    body = CreateBody.model_validate({"name": "slow", "source": {"type": "git", "url": silent_server}})
+    async with open_engine(settings, "127.0.0.1") as (sandboxes, _):
+        sandbox = await sandboxes.create(body)
+        with pytest.raises(ApiError):
+            await sandbox.running(sandbox.record.session.id)
+        assert sandbox.record.status is Status.FAILED
+        with pytest.raises(ApiError) as refused:
+            await sandboxes.resume("slow")
+        assert refused.value.code == "snapshot_not_found"
+
+
 async def test_without_disk_no_sandbox_is_created(engine, tmp_path: Path) -> None:
     async with open_engine(Settings(tmp_path, disk_floor=1 << 60), "127.0.0.1") as (sandboxes, _):
         with pytest.raises(ApiError) as refused:

@@ -1,11 +1,14 @@
 """The Sandbox API over HTTP, as the `vercel` SDK speaks it; the only part of the engine that knows litestar."""
 
-from litestar import Litestar, Router, get
+from typing import Any
+
+from litestar import Litestar, Request, Router, get, post
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
 
 from bot.engine.api import commands, doors, sandboxes, sessions
-from bot.engine.errors import AgentGone, ApiError
+from bot.engine.api.answers import Json, page_json
+from bot.engine.errors import AgentGone, ApiError, bad_request
 from bot.engine.sandboxes import Sandboxes
 
 PREFIX = "/api"
@@ -16,6 +19,24 @@ def health() -> dict[str, str]:
     return {"status": "ok"}
 
 
+@get("/v2/sandboxes/snapshots", sync_to_thread=False)
+def list_snapshots() -> Json:
+    """A persistent sandbox keeps its disk, and nothing else is kept: there are no snapshots to list."""
+    return page_json("snapshots", [], None)
+
+
+@post(
+    [
+        "/v2/sandboxes/{name:str}/fork",
+        "/v2/sandboxes/sessions/{session_id:str}/snapshot",
+        "/v2/sandboxes/sessions/{session_id:str}/interactive",
+    ],
+    sync_to_thread=False,
+)
+def refuse_what_is_not_supported(request: Request[Any, Any, Any]) -> None:
+    raise bad_request(f"{request.url.path.rpartition('/')[2]} is not supported by this engine", "not_supported")
+
+
 def create_app(everything: Sandboxes, token: str) -> Litestar:
     """The ASGI application; `/health` is open, all else wants the token."""
 
@@ -24,7 +45,10 @@ def create_app(everything: Sandboxes, token: str) -> Litestar:
 
     api = Router(
         PREFIX,
-        route_handlers=[sandboxes.router, sessions.router, commands.router],
+        route_handlers=[
+            *(sandboxes.router, sessions.router, commands.router),
+            *(list_snapshots, refuse_what_is_not_supported),
+        ],
         guards=[doors.token_guard(token)],
         dependencies={"sandboxes": Provide(provide_sandboxes, sync_to_thread=False)},
     )

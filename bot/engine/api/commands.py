@@ -33,7 +33,7 @@ async def run_command(request: AnyRequest, sandboxes: Sandboxes, session_id: str
     body = await read_body(request, CommandBody)
     sandbox = sandboxes.of_session(session_id)
     command = await _start(sandbox, session_id, body)
-    sandbox.remember(command)
+    sandbox.commands.add(command)
     if body.wait or body.logs:
         return Stream(_tell(command, command.record), media_type=_NDJSON)
     return Response({"command": command_json(command.record)})
@@ -41,12 +41,12 @@ async def run_command(request: AnyRequest, sandboxes: Sandboxes, session_id: str
 
 @get("/v2/sandboxes/sessions/{session_id:str}/cmd")
 async def list_commands(sandboxes: Sandboxes, session_id: str) -> Json:
-    return {"commands": [command_json(one) for one in sandboxes.of_session(session_id).commands(session_id)]}
+    return {"commands": [command_json(one) for one in sandboxes.of_session(session_id).commands.of_session(session_id)]}
 
 
 @get("/v2/sandboxes/sessions/{session_id:str}/cmd/{command_id:str}")
 async def get_command(sandboxes: Sandboxes, session_id: str, command_id: str, wait: bool = False) -> Json:
-    command = sandboxes.of_session(session_id).command(command_id)
+    command = sandboxes.of_session(session_id).commands.find(command_id)
     if wait and isinstance(command, Command):
         await command.ended.wait()
     return {"command": command_json(_record(command))}
@@ -56,10 +56,10 @@ async def get_command(sandboxes: Sandboxes, session_id: str, command_id: str, wa
 async def read_logs(sandboxes: Sandboxes, session_id: str, command_id: str) -> Stream:
     """All output from the beginning, and what comes until the command has ended."""
     sandbox = sandboxes.of_session(session_id)
-    command = sandbox.command(command_id)
+    command = sandbox.commands.find(command_id)
     if isinstance(command, Command):
         return Stream(command.output.follow(), media_type=_NDJSON)
-    return Stream(replay(sandbox.folder.commands / f"{command.id}.ndjson"), media_type=_NDJSON)
+    return Stream(replay(sandbox.commands.output(command)), media_type=_NDJSON)
 
 
 @post("/v2/sandboxes/sessions/{session_id:str}/cmd/{command_id:str}/kill", status_code=200)
@@ -67,7 +67,7 @@ async def kill_command(request: AnyRequest, sandboxes: Sandboxes, session_id: st
     """Signal the command's process group; one that has ended already is no error."""
     body = await read_body(request, KillBody)
     sandbox = sandboxes.of_session(session_id)
-    command = sandbox.command(command_id)
+    command = sandbox.commands.find(command_id)
     if isinstance(command, Command) and not command.ended.is_set():
         box = await sandbox.running(session_id)
         await box.guest.kill(command.number, body.signal)
@@ -77,7 +77,7 @@ async def kill_command(request: AnyRequest, sandboxes: Sandboxes, session_id: st
 @post("/v2/sandboxes/sessions/{session_id:str}/cmd/{command_id:str}/stdin", status_code=200)
 async def write_stdin(request: AnyRequest, sandboxes: Sandboxes, session_id: str, command_id: str) -> Json:
     body = await read_body(request, StdinBody)
-    command = sandboxes.of_session(session_id).command(command_id)
+    command = sandboxes.of_session(session_id).commands.find(command_id)
     if not isinstance(command, Command) or command.ended.is_set():
         raise ApiError(404, "not_found", "the command has ended")
     if command.stdin is None:
