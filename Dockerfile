@@ -9,6 +9,7 @@ RUN apt-get update \
     && install --directory --owner preview /app /data
 
 USER preview
+ENV UV_COMPILE_BYTECODE=1
 WORKDIR /app
 COPY --chown=preview pyproject.toml uv.lock README.md ./
 RUN uv sync --frozen --no-dev --no-install-project
