@@ -68,6 +68,12 @@ class Settings(BaseSettings):
     vercel_team_id: str = Field("", validation_alias=_named("VERCEL_TEAM_ID"))
     vercel_project_id: str = Field("", validation_alias=_named("VERCEL_PROJECT_ID"))
 
+    @field_validator("data_dir")
+    @classmethod
+    def _absolute(cls, value: Path) -> Path:
+        """No shell expands a `~` in `.env.local`, and the processes that we start may work elsewhere."""
+        return value.expanduser().absolute()
+
     @field_validator("engine")
     @classmethod
     def _known_engine(cls, value: str) -> str:

@@ -1,0 +1,1 @@
+"""The owners of outside things, each with the real thing."""
