@@ -9,6 +9,7 @@ import asyncio
 import base64
 import os
 import shutil
+import tempfile
 import weakref
 from pathlib import Path
 
@@ -65,12 +66,16 @@ class Objects:
         self, cache: Path | None, *words: str, given: bytes = b"", credentials: CloneCredentials | None = None
     ) -> bytes:
         where = () if cache is None else ("--git-dir", str(cache))
+        pipe = asyncio.subprocess.PIPE
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            process = await asyncio.create_subprocess_exec(
-                "git", *where, *words, env=self._environment(credentials), cwd=self._folder,
-                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-            )  # fmt: skip
+            with tempfile.TemporaryFile() as stdin:  # not a pipe: a command that ends early would break it
+                stdin.write(given)
+                stdin.seek(0)
+                process = await asyncio.create_subprocess_exec(
+                    "git", *where, *words, env=self._environment(credentials), cwd=self._folder,
+                    stdin=stdin, stdout=pipe, stderr=pipe,
+                )  # fmt: skip
         except FileNotFoundError:
             raise OperatorFault(
                 "git is not installed on this machine: install it (for instance apt install git)"
@@ -79,7 +84,7 @@ class Objects:
             raise OperatorFault(f"PREVIEW_DATA_DIR: cannot use {self._folder}: {error.strerror}") from None
         try:
             async with asyncio.timeout(FETCH_LIMIT_SECONDS):
-                out, err = await process.communicate(given)
+                out, err = await process.communicate()
         except TimeoutError:
             raise GitHubUnavailable(f"git {words[0]} took more than {FETCH_LIMIT_SECONDS} s") from None
         finally:
