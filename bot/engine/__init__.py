@@ -23,6 +23,7 @@ One sandbox
 
 All sandboxes
     records, storage    what survives a restart
+    workshop            what they are all made with
     sandbox, sandboxes  lifecycle
     listing             pages
     isolation           whether this machine isolates at all

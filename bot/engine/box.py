@@ -87,7 +87,9 @@ def _descriptions(launcher: Launcher, surroundings: Rootfs, disk: str) -> list[i
 def _place(launcher: Launcher, path: str) -> str:
     """`name:rest` is `rest` in a folder that the launcher made reachable."""
     name, colon, rest = path.partition(":")
-    return f"{launcher.folders[name]}/{rest}".rstrip("/") if colon else path
+    if not colon or name not in launcher.folders:
+        return path
+    return f"{launcher.folders[name]}/{rest}".rstrip("/")
 
 
 async def _until_ready(guest: Guest) -> None:

@@ -54,6 +54,7 @@ class PipeWriter:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._lock = asyncio.Lock()
+        self._room = asyncio.Event()
         self.written = 0
         self.closed = False
         os.set_blocking(descriptor, False)
@@ -71,7 +72,7 @@ class PipeWriter:
                 try:
                     count = os.write(self._descriptor, rest[:_CHUNK])
                 except BlockingIOError:
-                    await self._room()
+                    await self._wait_for_room()
                     continue
                 self.written += count
                 rest = rest[count:]
@@ -81,12 +82,13 @@ class PipeWriter:
             self.closed = True
             asyncio.get_running_loop().remove_writer(self._descriptor)
             os.close(self._descriptor)
+            self._room.set()
 
-    async def _room(self) -> None:
-        loop, ready = asyncio.get_running_loop(), asyncio.Event()
-        loop.add_writer(self._descriptor, ready.set)
-        try:
-            await ready.wait()
-        finally:
-            if not self.closed:
-                loop.remove_writer(self._descriptor)
+    async def _wait_for_room(self) -> None:
+        """Until the command has read something, or the pipe is closed."""
+        loop = asyncio.get_running_loop()
+        self._room.clear()
+        loop.add_writer(self._descriptor, self._room.set)
+        await self._room.wait()
+        if not self.closed:
+            loop.remove_writer(self._descriptor)

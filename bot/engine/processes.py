@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,7 +14,7 @@ from bot.engine.errors import ApiError, bad_request
 from bot.engine.guest import Guest, GuestError
 from bot.engine.output import STREAMS, Output
 from bot.engine.pipes import PipeReader, PipeWriter, make_pipe
-from bot.engine.records import CommandRecord, save
+from bot.engine.records import CommandRecord, now, save
 
 log = structlog.get_logger()
 _SIGKILL = 9
@@ -85,7 +84,7 @@ class Command:
         if self.stdin:
             self.stdin.close()
         self.output.finish()
-        self.record = replace(self.record, exit_code=self._code, ended_at=time.time_ns() // 1_000_000)
+        self.record = replace(self.record, exit_code=self._code, ended_at=now())
         try:
             save(self._file, self.record)
         except OSError as error:
@@ -114,7 +113,7 @@ async def start_command(
         name=argv[0],
         args=tuple(argv[1:]),
         cwd=cwd,
-        started_at=time.time_ns() // 1_000_000,
+        started_at=now(),
     )
     command = Command(record, folder, output_limit)
     theirs = _connect_streams(command, owner, attach_stdin=attach_stdin)

@@ -1,10 +1,12 @@
 """What the engine remembers across restarts: sandboxes, their sessions and their commands, as JSON files."""
 
 import os
+import time
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
+from uuid import uuid4
 
 import msgspec
 
@@ -77,6 +79,15 @@ class CommandRecord:
     started_at: int
     exit_code: int | None = None
     ended_at: int | None = None
+
+
+def new_session(timeout: int) -> SessionRecord:
+    return SessionRecord(id=f"sess_{uuid4().hex}", status=Status.PENDING, timeout=timeout, requested_at=now())
+
+
+def now() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
 
 
 Record = TypeVar("Record", SandboxRecord, CommandRecord)

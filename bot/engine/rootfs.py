@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,7 +43,6 @@ class Rootfs:
     """`python` runs the agent. `folders` (name -> host path) must be made reachable; a bind may start with `name:`."""
 
     bwrap: str
-    agent: str
     python: str
     folders: dict[str, Path]
     binds: tuple[Bind, ...]
@@ -72,7 +72,6 @@ def prepare(settings: Settings) -> Rootfs:
     binds.append(Bind(_inside(settings, agent), "/run/agent.py"))
     return Rootfs(
         bwrap=str(bwrap) if not bwrap.is_relative_to(settings.data) else _inside(settings, bwrap),
-        agent=_inside(settings, agent),
         python=python,
         folders=folders,
         binds=tuple(binds),
@@ -103,11 +102,14 @@ def _inside(settings: Settings, path: Path) -> str:
 
 
 def _find_uv() -> Path | None:
-    if importlib.util.find_spec("uv") is None:
-        return None
-    import uv
+    """The uv of our own environment, or the host's."""
+    if importlib.util.find_spec("uv"):
+        import uv
 
-    return Path(uv.find_uv_bin())
+        with suppress(FileNotFoundError):
+            return Path(uv.find_uv_bin())
+    found = shutil.which("uv")
+    return Path(found) if found else None
 
 
 def _node_prefix() -> Path | None:

@@ -1,48 +1,26 @@
 """One sandbox: its sessions, its routes, its commands, and which of these exist at the moment."""
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from dataclasses import replace
 from typing import Any
-from uuid import uuid4
 
 import structlog
 
 from bot.engine.box import Box, launch
 from bot.engine.errors import sandbox_stopped
 from bot.engine.history import CommandHistory
-from bot.engine.launcher import Launcher
 from bot.engine.limits import process_limits
 from bot.engine.policy import NetworkPolicy
-from bot.engine.records import ENDED, SandboxRecord, SessionRecord, Status, save
+from bot.engine.records import ENDED, SandboxRecord, SessionRecord, Status, new_session, now, save
 from bot.engine.relay import Relay
-from bot.engine.rootfs import CWD, Rootfs
-from bot.engine.settings import Settings
-from bot.engine.storage import SandboxFolder, Trash
+from bot.engine.rootfs import CWD
+from bot.engine.storage import SandboxFolder
+from bot.engine.workshop import Workshop
 
 log = structlog.get_logger()
 _MOST_SESSIONS = 50  # remembered of each sandbox; a client that holds an older one has to ask for the sandbox anew
 Provision = Callable[[Box], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Workshop:
-    """What all sandboxes of an engine are made with. `host` is the address that routes listen on."""
-
-    settings: Settings
-    launcher: Launcher
-    surroundings: Rootfs
-    trash: Trash
-    host: str
-
-    @property
-    def owner(self) -> int:
-        return self.settings.user
-
-    def disk_of(self, record: SandboxRecord) -> str:
-        """The sandbox's disk, as the launcher sees it."""
-        return f"{self.launcher.folders['data']}/sandboxes/{record.id}/disk"
 
 
 class Sandbox:
@@ -68,6 +46,11 @@ class Sandbox:
     def can_resume(self) -> bool:
         """Whether there is a disk that a session has once run on; a failed start leaves half of one."""
         return self.folder.disk.is_dir() and any(session.started_at for session in self.record.sessions)
+
+    @property
+    def has_died(self) -> bool:
+        """Whether the session counts as running, and its processes are gone."""
+        return self.box is not None and self.box.guest.gone.is_set()
 
     @property
     def policy(self) -> NetworkPolicy:
@@ -129,7 +112,7 @@ class Sandbox:
 
     def extend(self, duration: int) -> None:
         """Let the session run `duration` milliseconds longer."""
-        self._change_session(timeout=self.record.session.timeout + duration)
+        self.change(sessions=self._changed_sessions(timeout=self.record.session.timeout + duration))
         self._arm_expiry()
 
     def place(self, cwd: str | None) -> str:
@@ -206,23 +189,14 @@ class Sandbox:
         self._expiry = asyncio.get_running_loop().call_later(max(0.0, left), lambda: self._later(self.stop()))
 
     def _mark(self, status: Status, **session_changes: Any) -> None:
-        self._change_session(status=status, **session_changes)
-        self.change(status=status, status_updated_at=now())
+        sessions = self._changed_sessions(status=status, **session_changes)
+        self.change(status=status, status_updated_at=now(), sessions=sessions)
 
-    def _change_session(self, **changes: Any) -> None:
+    def _changed_sessions(self, **changes: Any) -> tuple[SessionRecord, ...]:
         *earlier, last = self.record.sessions
-        self.change(sessions=(*earlier, replace(last, **changes)))
+        return (*earlier, replace(last, **changes))
 
-    def _later(self, work: Any) -> None:
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
         task: asyncio.Task[None] = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def new_session(timeout: int) -> SessionRecord:
-    return SessionRecord(id=f"sess_{uuid4().hex}", status=Status.PENDING, timeout=timeout, requested_at=now())
-
-
-def now() -> int:
-    """Milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000

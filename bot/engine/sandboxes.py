@@ -10,11 +10,12 @@ import structlog
 
 from bot.engine.errors import ApiError, EngineError, not_found
 from bot.engine.limits import require_disk
-from bot.engine.records import ENDED, SandboxRecord, Status, load, save
-from bot.engine.sandbox import Provision, Sandbox, Workshop, new_session, now
+from bot.engine.records import ENDED, SandboxRecord, Status, load, new_session, now, save
+from bot.engine.sandbox import Provision, Sandbox
 from bot.engine.sources import provide, repository_name
 from bot.engine.storage import SandboxFolder
 from bot.engine.wire import CreateBody, GitSource, SnapshotSource, TarballSource, UpdateBody
+from bot.engine.workshop import Workshop
 
 log = structlog.get_logger()
 DEFAULT_VCPUS, MEMORY_PER_VCPU = 2, 2048
@@ -67,8 +68,8 @@ class Sandboxes:
         Raises `ApiError` 410 `snapshot_not_found` when there is nothing to resume from: clients then create anew.
         """
         sandbox = self.get(name)
-        if sandbox.record.status is Status.STOPPING:
-            await sandbox.stop()
+        if sandbox.record.status is Status.STOPPING or sandbox.has_died:
+            await sandbox.stop(Status.ABORTED if sandbox.has_died else Status.STOPPED)
         started = sandbox.record.status in ENDED
         if started and not sandbox.can_resume:
             raise ApiError(410, "snapshot_not_found", f"sandbox {name} has stopped and left nothing to resume from")
@@ -109,7 +110,9 @@ class Sandboxes:
 
     async def close(self) -> None:
         """Stop them all; those that persist can be resumed by the next engine."""
-        await asyncio.gather(*(sandbox.close() for sandbox in self.all()))
+        ends = await asyncio.gather(*(sandbox.close() for sandbox in self.all()), return_exceptions=True)
+        for failure in filter(None, ends):
+            log.error("a sandbox could not be stopped", reason=repr(failure))
 
     async def _begin(self, sandbox: Sandbox, provision: Provision | None) -> None:
         """Wait until the session runs, or leave it pending when that takes longer than clients wait for an answer."""

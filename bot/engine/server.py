@@ -23,10 +23,10 @@ from bot.engine.errors import DataFolderInUse, IsolationError
 from bot.engine.isolation import inspect_sandbox, start_launcher
 from bot.engine.launcher import Launcher
 from bot.engine.limits import raise_descriptor_limit
-from bot.engine.sandbox import Workshop
 from bot.engine.sandboxes import Sandboxes
 from bot.engine.settings import DEFAULT_USER, Settings
 from bot.engine.storage import Trash, lock
+from bot.engine.workshop import Workshop
 
 log = structlog.get_logger()
 OK, MISCONFIGURED, TRY_AGAIN = 0, 2, 75  # the last is sysexits.h's EX_TEMPFAIL
@@ -42,6 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return uvloop.run(_run(options))
     except IsolationError as error:
         log.critical("this machine cannot isolate sandboxes", reason=error.reason, remedy=error.remedy)
+        return MISCONFIGURED
+    except PermissionError as error:
+        log.critical("this is not allowed", reason=str(error))
         return MISCONFIGURED
     except DataFolderInUse as error:
         log.critical("cannot start", reason=str(error))

@@ -48,8 +48,8 @@ def lock(settings: Settings) -> int:
     Raises `DataFolderInUse`.
     """
     for folder in (settings.data, settings.sandboxes, settings.trash):
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(_TRAVERSABLE)
+        folder.mkdir(mode=_TRAVERSABLE, parents=True, exist_ok=True)
+        folder.chmod(folder.stat().st_mode | 0o011)
     descriptor = os.open(settings.data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
