@@ -15,13 +15,14 @@ from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+import jwt
 import requests
 from github import Auth, Github, GithubException, UnknownObjectException
 from github.GithubRetry import GithubRetry
 from github.PullRequest import PullRequest as GithubPull
 from github.Repository import Repository as GithubRepository
 
-from bot.errors import GitHubUnavailable, OperatorFault
+from bot.errors import GitHubUnavailable, OperatorFault, SourceUnavailable
 from bot.preview import CommitSha, PullRequest, RepoId, RepoName, Repository
 from bot.redaction import Redactor
 from bot.settings import Settings
@@ -97,13 +98,14 @@ class GitHub:
 
         return await self._maybe(repository.installation_id, read)
 
-    async def create_comment(self, repository: Repository, number: int, body: str) -> int:
-        """Post a comment; its id is returned. Never repeated by itself."""
+    async def create_comment(self, repository: Repository, number: int, body: str) -> int | None:
+        """Post a comment; its id is returned, or None when the pull request is gone. Never repeated by itself."""
 
         def write(gh: Github) -> dict[str, Any]:
             return dict(gh.get_repo(repository.name).get_issue(number).create_comment(body).raw_data)
 
-        return _written_id(await self._call(repository.installation_id, write))
+        answer = await self._maybe(repository.installation_id, write)
+        return _written_id(answer) if answer is not None else None
 
     async def edit_comment(self, repository: Repository, comment_id: int, body: str) -> bool:
         """Change a comment; False when it is gone."""
@@ -127,7 +129,8 @@ class GitHub:
     async def clone_credentials(self, repository: Repository) -> CloneCredentials | None:
         """Credentials for one fetch. None for a public repository, which needs none.
 
-        An App's token is made for this use, for this repository, `contents: read` only, and kept nowhere.
+        An App's token is made for this use, for this repository, `contents: read` only, and kept nowhere. Raises
+        SourceUnavailable when the repository is gone, or the App no longer installed on it.
         """
         if not repository.private:
             return None
@@ -135,13 +138,19 @@ class GitHub:
             return CloneCredentials("x-access-token", self._settings.github_token.get_secret_value())
         scope = {"repository_ids": [repository.id], "permissions": {"contents": "read"}}
         installation = repository.installation_id
-        token = await self._in_thread(lambda: self._issue(installation, scope))
+        try:
+            token = await self._in_thread(lambda: self._issue(installation, scope))
+        except UnknownObjectException:
+            raise SourceUnavailable("The GitHub App is not installed on this repository any more.") from None
         return CloneCredentials("x-access-token", token.value)
 
     async def login(self) -> str:
         """The name under which our comments appear."""
         if self._login is None:
-            self._login = await self._in_thread(self._read_login)
+            try:
+                self._login = await self._in_thread(self._read_login)
+            except UnknownObjectException as error:
+                raise OperatorFault(f"GITHUB_APP_ID: {self._settings.github_api_url} knows no such App") from error
         return self._login
 
     def close(self) -> None:
@@ -212,7 +221,12 @@ class GitHub:
 
     def _app(self) -> Github:
         if "app" not in self._of_thread.__dict__:
-            self._of_thread.app = self._connect(Auth.AppAuth(self._settings.github_app_id, self._settings.private_key))
+            auth = Auth.AppAuth(self._settings.github_app_id, self._settings.private_key)
+            try:
+                auth.create_jwt()
+            except (jwt.PyJWTError, ValueError) as error:
+                raise OperatorFault(f"GITHUB_APP_PRIVATE_KEY: this is no private key in PEM form ({error})") from error
+            self._of_thread.app = self._connect(auth)
         return self._of_thread.app  # type: ignore[no-any-return]
 
     def _read_login(self) -> str:

@@ -87,4 +87,4 @@ class Reporter:
             await self._github.edit_comment(preview.repository, found, body)
             return
         created = await self._github.create_comment(preview.repository, preview.number, body)
-        await self._previews.set_comment(preview.id, created)
+        await self._previews.set_comment(preview.id, created)  # None: nobody is left to be told
