@@ -1,5 +1,6 @@
 """One repository with one pull request: what its people do, and what they see."""
 
+import html
 import re
 import time
 from collections.abc import Mapping
@@ -30,7 +31,7 @@ class Story:
 
     async def open_pull(self, files: Mapping[str, str | None], *, branch: str = "change", **more: object) -> str:
         """Push a branch with these files and open a pull request from it; the head's sha."""
-        self.sha = await self.repository.push(files, branch=branch)
+        await self.push(files, branch=branch)
         self.number = await self.repository.open_pull(branch, **more)  # type: ignore[arg-type]
         return self.sha
 
@@ -39,10 +40,27 @@ class Story:
         self.sha = await self.repository.push(files, branch=branch)
         return self.sha
 
-    async def lose_unreachable_commits(self) -> None:
-        """GitHub clears away what no branch and no pull request holds any more."""
+    async def lose_head(self) -> None:
+        """The head vanishes from GitHub, as after a force push of which no delivery arrived."""
         (bare,) = self.town.forge.process.folder.rglob(f"{self.repository.id}.git")
+        for ref in ("refs/heads/change", f"refs/pull/{self.number}/head"):
+            await self.repository.git(bare, "update-ref", ref, "refs/heads/main")
         await self.repository.git(bare, "gc", "--quiet", "--prune=now")
+
+    async def deliveries(self, name: str) -> list[int]:
+        """The ids of this repository's deliveries of that `event` or `event.action`, oldest first."""
+        event, _, action = name.partition(".")
+        rows = await self.town.forge.deliveries(event, action or None)
+        return [row["id"] for row in rows if row["repository_id"] == self.repository.id]
+
+    async def release(self, name: str) -> None:
+        """Send what was held of these deliveries."""
+        await self.town.forge.release(await self.deliveries(name))
+
+    @property
+    def git_path(self) -> str:
+        """For faults: where git begins to read this repository."""
+        return rf"^/{self.repository.full_name}\.git/info/refs"
 
     async def say(self, text: str, *, by: Person | None = None) -> int:
         """Write a comment."""
@@ -127,7 +145,11 @@ class Story:
         return sandbox_name(RepoId(self.repository.id), self.number)
 
     def plain(self, body: str) -> str:
-        """A comment without what differs from run to run: seconds, URLs, ids, and shas (the newest reads HEAD)."""
+        """A comment as it reads, without what differs from run to run.
+
+        That is seconds, URLs, ids, and shas (the newest reads HEAD).
+        """
+        body = html.unescape(body)
         body = re.sub(r"http://127\.0\.0\.1:\d+", "URL", body)
         body = re.sub(rf"{re.escape(str(self.repository.id))}#{self.number}", "REPO#N", body)
         body = re.sub(r"\d+\.\d s", "N s", body)

@@ -64,7 +64,7 @@ async def test_a_command_that_does_not_exist_is_named(town: Town):
     assert body == texts.failed(
         STARTING,
         "`no-such-server --port 3000` exited with code 127.",
-        remedy="A tool that the command needs is not in the sandbox&#58; add it to the repository's dependencies.",
+        remedy="A tool that the command needs is not in the sandbox: add it to the repository's dependencies.",
         detected="Its own command, started with no-such-server --port 3000",
         log="sh: 1: exec: no-such-server: not found",
     )
