@@ -43,6 +43,8 @@ class Refusal:
     file: str
     remedy: str = ""
     final: bool = False
+    points_at: tuple[str, ...] = ()
+    """Names or folders of the packages that its scripts hand over to."""
 
 
 def noted(text: str, folder: Folder, name: str, *, at: str = "") -> Note:

@@ -1,7 +1,8 @@
 """Which folder of a repository to preview: the top if it can be started, else the best one below it.
 
-Order: what a sandbox has the toolchain for, then how the folder is called (examples and tests never count), then what
-it shows (pages before an API before documentation before a component workshop), then depth, then name.
+Order: what the scripts at the top hand over to, then what a sandbox has the toolchain for, then how the folder is
+called (examples and tests never count), then what it shows (pages before an API before documentation before a component
+workshop), then depth, then name.
 """
 
 from collections.abc import Sequence
@@ -43,6 +44,12 @@ class Candidate:
     folder: Folder
     finding: Finding
 
+    def called(self, names: tuple[str, ...]) -> bool:
+        """Whether one of the names means this folder: its path, its last part, or its package's name."""
+        package = self.folder.json("package.json") if names else None
+        own = (self.folder.path, self.folder.path.rpartition("/")[2], (package or {}).get("name"))
+        return any(name in own for name in names)
+
     @property
     def rank(self) -> tuple[bool, int, Role, int, int, str]:
         """Sorts the best one first."""
@@ -76,7 +83,8 @@ def choose(tree: SourceTree, buildpacks: Sequence[Buildpack], root: str = ".") -
     candidates += [candidate for candidate in below if not candidate.finding.offered]
     if not candidates:
         raise _nothing(top, [here] if isinstance(here, Refusal) else refusals, offered)
-    best, *others = sorted(candidates, key=lambda candidate: candidate.rank)
+    pointed = here.points_at if isinstance(here, Refusal) else ()
+    best, *others = sorted(candidates, key=lambda candidate: (not candidate.called(pointed), candidate.rank))
     return _named(best, others, here)
 
 
@@ -161,12 +169,9 @@ def _nothing(top: Folder, refusals: list[Refusal], offered: list[str]) -> Nothin
     looked_at = sorted({refusal.file for refusal in refusals}) or top.files()[:12]
     if refusals:
         first = refusals[0]
-        remedy = (
-            f'Its manual can be previewed: root = "{offered[0]}" in .github/preview.toml.' if offered else first.remedy
-        )
-        reason = first.reason[:1].upper() + first.reason[1:]
+        manual = f'Its manual can be previewed: root = "{offered[0]}" in .github/preview.toml.' if offered else ""
         return NothingToPreview(
-            f"Nothing to preview: {reason[:1].lower()}{reason[1:]}.", remedy=remedy, looked_at=looked_at
+            f"Nothing to preview: {first.reason}.", remedy=manual or first.remedy, looked_at=looked_at
         )
     return NothingToPreview(
         "Nothing to preview: no manifest, no page and no server was found.",

@@ -74,13 +74,12 @@ def needed(folder: Folder, *around: Folder, code: tuple[str, ...] = ()) -> tuple
 
 
 def _of_compose(folder: Folder) -> Iterator[str]:
-    """Keys and addresses that the compose file sets for the service that it builds from this repository."""
+    """Keys and addresses that the compose file sets for what it builds, or for what waits for another service."""
     file = folder.first("compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml")
     data = folder.yaml(file) if file else None
     services = data.get("services") if isinstance(data, dict) else None
     for service in services.values() if isinstance(services, dict) else ():
-        ours = isinstance(service, dict) and ("build" in service or str(folder.at(".")) in str(service.get("image")))
-        if isinstance(service, dict) and (ours or "depends_on" in service):
+        if isinstance(service, dict) and ("build" in service or "depends_on" in service):
             yield from (name for name in _names(service.get("environment")) if _VITAL.search(name))
 
 

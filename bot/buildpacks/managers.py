@@ -164,15 +164,17 @@ def _version(name: str, pinned: str | None, home: Folder, top: PackageJson, lock
         return exact.group(1)
     if name == "yarn":
         return _yarn(home, asked, lock)
-    found = re.search(r"\d+", asked)
-    if found:
-        return found.group()
-    return {"pnpm": _pnpm(home, lock), "bun": "1"}.get(name)
+    return _pnpm(home, asked, lock) if name == "pnpm" else "1"
 
 
-def _pnpm(home: Folder, lock: str | None) -> str:
+def _pnpm(home: Folder, asked: str, lock: str | None) -> str:
+    """The major version: what is asked for, unless that is only a floor below what wrote the lockfile."""
     found = re.search(r"lockfileVersion:\s*['\"]?(\d+)", home.text(lock)) if lock else None
-    return _PNPM_OF_LOCKFILE.get(found.group(1), "10") if found else "10"
+    wrote = _PNPM_OF_LOCKFILE.get(found.group(1), "10") if found else "10"
+    floor = re.search(r"\d{1,3}", asked)
+    if floor is None:
+        return wrote
+    return max(wrote, floor.group(), key=int) if asked.lstrip().startswith(">") else floor.group()
 
 
 def _yarn(home: Folder, asked: str, lock: str | None) -> str:

@@ -93,14 +93,24 @@ def _refuse(package: PackageJson, elsewhere: str | None) -> Refusal:
     file = package.folder.at("package.json")
     if elsewhere:
         return Refusal(f"this is {elsewhere}, which has no page to open", file, final=True)
+    points_at = _points_at(package)
     remedy = 'Name the command in .github/preview.toml (start = "…"), or add a "dev" script.'
     tried = [name for name in SCRIPTS if name in package.scripts]
     if package.published:
         scripts = f"; {_listed(tried)} starts no server" if tried else ", and no script starts a server"
         return Refusal(f"{package.name or 'this'} is a package for others to install{scripts}", file, remedy)
     if tried:
-        return Refusal(f"the script {_listed(tried)} starts no server", file, remedy)
+        return Refusal(f"the script {_listed(tried)} starts no server", file, remedy, points_at=points_at)
     return Refusal("no script in package.json starts a server", file, remedy)
+
+
+def _points_at(package: PackageJson) -> tuple[str, ...]:
+    """The packages that the first script which hands over names."""
+    for script in SCRIPTS:
+        named = [command.delegated for command in unfold(package.scripts, script) if script in package.scripts]
+        if any(named):
+            return tuple(name.strip("./") for name in named if name and name != "*")
+    return ()
 
 
 def _listed(names: list[str]) -> str:
@@ -108,12 +118,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _role(package: PackageJson, found: Serving) -> Role:
-    framework = found.framework
-    if framework and found.entry is None:
-        return framework.role
-    if framework:
-        return Role.SITE
-    return Role.PART if package.published else Role.API
+    return Role.PART if found.framework is None and package.published else found.role
 
 
 def _plan(package: PackageJson, manager: Manager, dependencies: dict[str, str], found: Serving) -> LaunchPlan:

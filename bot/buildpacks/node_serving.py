@@ -4,6 +4,7 @@ import posixpath
 import re
 from dataclasses import dataclass
 
+from bot.buildpacks.buildpack import Role
 from bot.buildpacks.frameworks import FRAMEWORKS, SERVERS, Framework
 from bot.buildpacks.package_json import PackageJson
 from bot.buildpacks.scripts import Command, unfold
@@ -25,7 +26,7 @@ _RELOADING = frozenset(words("nodemon ts-node-dev tsnd node-dev supervisor pm2-d
 _SKIPPED = frozenset({"run", "watch", "start", "--"})
 _EXTENSION = re.compile(r"\.(?:[cm]?[jt]sx?)$")
 _LISTENS = re.compile(
-    r"\.listen\s*\(|\bcreate(?:Secure)?Server\s*\(|\bserve\s*\(|\bserve\s*\(\s*\{|Bun\.serve|Deno\.serve|toNodeListener"
+    r"\.listen\s*\(|\bcreate(?:Secure)?Server\s*\(|\bserve\s*\(|Bun\.serve|Deno\.serve|toNodeListener"
 )
 _BUN_APP = re.compile(r"export\s+default\s+(?:app|server|\{[^}]{0,300}\bfetch\b)")
 _SCRATCH = frozenset(words("example examples demo demos test tests sandbox scratch playground bench benchmark"))
@@ -46,10 +47,17 @@ class Serving:
     @property
     def reloads(self) -> bool:
         """Whether changed sources are picked up without a restart."""
-        words = self.command.words
         if self.entry is None:
             return self.framework is None or self.framework.reloads
-        return self.command.tool in _RELOADING or bool({"--watch", "--hot", "watch", "--watch-path"} & set(words))
+        flags = {"--watch", "--hot", "watch", "--watch-path"} & set(self.command.words)
+        return self.command.tool in _RELOADING or bool(flags)
+
+    @property
+    def role(self) -> Role:
+        """What a reviewer gets to see."""
+        if self.framework is None:
+            return Role.API
+        return self.framework.role if self.entry is None else Role.SITE
 
 
 def serving(package: PackageJson, dependencies: dict[str, str]) -> Serving | None:
@@ -65,18 +73,8 @@ def serving(package: PackageJson, dependencies: dict[str, str]) -> Serving | Non
             if (hit := _judge(package, dependencies, script, command))
         ]
         found += sorted(here, key=lambda hit: hit.framework is None)[:1]
-    if not found:
-        return None
-    # A library's component workshop or docs lose against a script that starts the app itself, whatever their order.
-    return (
-        min(found, key=lambda hit: hit.framework.role if hit.framework else 1 if hit.entry else 0)
-        if _aside(found[0])
-        else found[0]
-    )
-
-
-def _aside(hit: Serving) -> bool:
-    return hit.framework is not None and hit.framework.role >= 3
+    # A component workshop gives way to a script that starts the app itself, whatever their order.
+    return min(found, key=lambda hit: hit.role >= Role.COMPONENTS, default=None)
 
 
 def _judge(package: PackageJson, dependencies: dict[str, str], script: str, command: Command) -> Serving | None:
@@ -127,8 +125,8 @@ def _rendering(dependencies: dict[str, str]) -> Framework | None:
 
 def _entry_file(package: PackageJson, command: Command) -> str | None:
     main = package.fields.get("main")
-    words = [word for word in command.words[1:] if not word.startswith("-") and word not in _SKIPPED]
-    for word in words or ([main] if isinstance(main, str) else ["index.js"]):
+    plain = [word for word in command.words[1:] if not word.startswith("-") and word not in _SKIPPED]
+    for word in plain or ([main] if isinstance(main, str) else ["index.js"]):
         path = posixpath.normpath(word)
         if path.startswith(("..", "/")):
             continue

@@ -1,7 +1,6 @@
 """Python: Django by its manage.py, other frameworks by their app object, the rest by a Procfile's web process."""
 
 import re
-import shlex
 from dataclasses import replace
 
 from bot.buildpacks import environment, python_installs, runtimes
@@ -98,15 +97,10 @@ def _refuse(folder: Folder) -> Refusal | None:
     if file is None:
         return None
     remedy = 'Name the command in .github/preview.toml: start = "…" and port = ….'
-    table = (folder.toml("pyproject.toml") or {}).get("project")
-    library = folder.has("setup.py") or (
-        isinstance(table, dict) and "build-system" in (folder.toml("pyproject.toml") or {})
-    )
-    reason = (
-        "this is a Python package, and no app object or server was found in it"
-        if library
-        else "no Python web app was found"
-    )
+    if folder.has("setup.py") or "build-system" in (folder.toml("pyproject.toml") or {}):
+        reason = "this is a Python package, and no app object or server was found in it"
+    else:
+        reason = "no Python web app was found"
     return Refusal(reason, folder.at(file), remedy)
 
 
@@ -192,12 +186,3 @@ def _notes(
         else Note(text=f"port {begin.port}, the default of {begin.title}")
     )
     return (*notes, *([python] if python else []))
-
-
-def procfile_words(folder: Folder) -> tuple[str, ...]:
-    """The words of a Procfile's web process."""
-    line = re.search(r"^web:\s*(.+)$", folder.text("Procfile"), re.MULTILINE)
-    try:
-        return tuple(shlex.split(line.group(1))) if line else ()
-    except ValueError:
-        return ()

@@ -148,3 +148,11 @@ def test_files_of_several_folders_are_asked_for_at_once() -> None:
     with pytest.raises(FilesWanted) as wanted:
         detect(SourceTree(paths, {}))
     assert wanted.value.paths == set(paths)
+
+
+@pytest.mark.parametrize(("asked", "version"), [(">=8", "10"), ("9.x", "9"), ("^10.19.0", "10"), (">=11", "11")])
+def test_an_engine_floor_does_not_make_pnpm_older_than_its_lockfile(asked: str, version: str) -> None:
+    fields = {"private": True, "scripts": {"dev": "vite"}, "dependencies": {"vite": "7"}, "engines": {"pnpm": asked}}
+    found = plan({"package.json": json.dumps(fields), "pnpm-lock.yaml": "lockfileVersion: '9.0'\n"})
+    assert found.install is not None
+    assert found.install[2] == f"pnpm@{version}"
