@@ -43,7 +43,7 @@ class Narrator:
             sys.stdout.write(json.dumps({"t": round(self.seconds, 3), "event": event, **facts}) + "\n")
             sys.stdout.flush()
         else:
-            self._console.print(f"[dim]{self.seconds:6.1f} s[/dim]  {words}", markup=True)
+            self._console.print(f"[dim]{self.seconds:6.1f} s[/dim]  {words}", soft_wrap=True)
 
     @asynccontextmanager
     async def waiting(self, words: str) -> AsyncIterator[None]:
