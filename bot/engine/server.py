@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import contextlib
+import io
 import json
 import logging
 import os
@@ -143,9 +144,17 @@ def _announce(listener: socket.socket) -> None:
     sys.stdout.flush()
 
 
+class _Stderr(io.TextIOBase):
+    """Standard error without a buffer, for which it does not matter whether anybody reads it: we outlive our parent."""
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            os.write(2, text.encode(errors="replace"))
+        return len(text)
+
+
 def _log_to_stderr() -> None:
-    """Through the standard library: its handlers survive a reader of our stderr that has gone, as we must."""
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
+    logging.basicConfig(level=logging.INFO, stream=_Stderr(), format="%(message)s")
     for chatty in ("httpx", "uvicorn.error"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     structlog.configure(
