@@ -1,6 +1,6 @@
 """The bot, made to die like in a power cut at one chosen point: `python -m tests.whole.crashing serve`.
 
-CRASH_AT names the point, CRASH_MARK a file that is made just before, so that it happens once. The points:
+The file that CRASH_FILE names holds the point; it is removed just before, so that it happens once. The points:
 
     act:before       a delivery is stored, and nothing was done about it
     decide:after     the decision stands in the database, and no workflow was started
@@ -24,10 +24,10 @@ Call = Callable[..., Awaitable[Any]]
 
 
 def crash(point: str) -> None:
-    """Die here, if this is the point and it has not happened yet."""
-    mark = Path(os.environ["CRASH_MARK"])
-    if point == os.environ["CRASH_AT"] and not mark.exists():
-        mark.touch()
+    """Die here, if this is the point."""
+    order = Path(os.environ["CRASH_FILE"])
+    if order.exists() and order.read_text() == point:
+        order.unlink()
         os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -33,28 +33,27 @@ TEARDOWN = (*BEGINNING, "destroy:before", "destroy:after", "tell:before", "tell:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def crash_town(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Town]:
-    async with open_town(tmp_path_factory.mktemp("crashes"), bot=False, PREVIEW_SWEEP_INTERVAL="2") as running:
+    folder = tmp_path_factory.mktemp("crashes")
+    async with open_town(folder, bot=False, PREVIEW_SWEEP_INTERVAL="2", CRASH_FILE=str(folder / "point")) as running:
+        await running.start_bot(program="tests.whole.crashing")
         yield running
 
 
-async def dies_and_comes_back(town: Town, point: str, mark: Path) -> None:
-    """Wait until the bot has died at the point, then start it without any."""
-    assert town.bot
-    await until(lambda: _dead(town), what=f"the bot to die at {point}", deadline=PATIENCE)
-    assert mark.exists()
-    mark.unlink()
-    await town.start_bot()
+def arm(town: Town, point: str) -> None:
+    """Have the bot die when it comes to that point."""
+    Path(town.settings["CRASH_FILE"]).write_text(point)
 
 
-async def _dead(town: Town) -> bool:
-    return town.bot is not None and town.bot.process.returncode is not None
+async def dies_and_comes_back(town: Town, point: str) -> None:
+    """Wait until the bot has died at the point, and start it again."""
+    bot = town.bot
+    assert bot
 
+    async def dead() -> bool:
+        return bot.process.returncode is not None
 
-async def arm(town: Town, point: str, mark: Path) -> None:
-    """Have the bot die at that point from now on."""
-    if town.bot:
-        await town.bot.stop()
-    await town.start_bot(program="tests.whole.crashing", CRASH_AT=point, CRASH_MARK=str(mark))
+    await until(dead, what=f"the bot to die at {point}", deadline=PATIENCE)
+    await town.start_bot(program="tests.whole.crashing")
 
 
 async def is_one_sound_preview(story: Story, text: str) -> None:
@@ -66,16 +65,15 @@ async def is_one_sound_preview(story: Story, text: str) -> None:
 
 
 @pytest.mark.parametrize("point", LAUNCH)
-async def test_a_launch_and_an_update_survive_a_crash(crash_town: Town, point: str, tmp_path: Path):
-    mark = tmp_path / "mark"
+async def test_a_launch_and_an_update_survive_a_crash(crash_town: Town, point: str):
     story = await crash_town.story(APP)
-    await arm(crash_town, point, mark)
+    arm(crash_town, point)
     await story.open_pull({"page.txt": "second "})
-    await dies_and_comes_back(crash_town, point, mark)
+    await dies_and_comes_back(crash_town, point)
     await is_one_sound_preview(story, "second second ")
-    await arm(crash_town, point, mark)
+    arm(crash_town, point)
     await story.push({"page.txt": "third ", "install.sh": "cp page.txt installed.txt # again\n"})
-    await dies_and_comes_back(crash_town, point, mark)
+    await dies_and_comes_back(crash_town, point)
     await is_one_sound_preview(story, "third second ")
     await story.close()
     await story.reads("was removed")
@@ -83,16 +81,13 @@ async def test_a_launch_and_an_update_survive_a_crash(crash_town: Town, point: s
 
 
 @pytest.mark.parametrize("point", TEARDOWN)
-async def test_a_teardown_survives_a_crash(crash_town: Town, point: str, tmp_path: Path):
-    mark = tmp_path / "mark"
+async def test_a_teardown_survives_a_crash(crash_town: Town, point: str):
     story = await crash_town.story(APP)
-    if crash_town.bot is None or crash_town.bot.process.returncode is not None:
-        await crash_town.start_bot()
     await story.open_pull({"page.txt": "second "})
     url = await story.ready()
-    await arm(crash_town, point, mark)
+    arm(crash_town, point)
     await story.close()
-    await dies_and_comes_back(crash_town, point, mark)
+    await dies_and_comes_back(crash_town, point)
     await story.reads("was removed")
     await story.gone(url)
     assert len(await story.comments()) == 1
