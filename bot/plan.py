@@ -55,7 +55,9 @@ class LaunchPlan(_Value):
     build: Argv | None = None
     start: Argv
     port: int
-    """The port that `start` listens on (`PORT` is set to it as well)."""
+    """The port that `start` listens on."""
+    sets_port: bool = True
+    """Whether `PORT` is set to it. Not where one command starts two servers, of which the other would take it."""
     env: dict[str, str] = Field(default_factory=dict)
     """Variables for every command, laid over those that each launch sets."""
     needs_env: tuple[str, ...] = ()
@@ -98,7 +100,8 @@ _LAUNCH_ENVIRONMENT = {
 
 def launch_environment(plan: LaunchPlan) -> dict[str, str]:
     """The variables of every command of a launch: ours, the port, and the plan's own on top."""
-    return {**_LAUNCH_ENVIRONMENT, "PORT": str(plan.port), **plan.env}
+    port = {"PORT": str(plan.port)} if plan.sets_port else {}
+    return {**_LAUNCH_ENVIRONMENT, **port, **plan.env}
 
 
 _LAUNCHERS = (("npx", "--yes"), ("uvx",))

@@ -143,6 +143,7 @@ def _plan(package: PackageJson, manager: Manager, dependencies: dict[str, str], 
         build=_build(package, manager, found),
         start=manager.run(found.script) if found.script else manager.execute(*found.command.words),
         port=port,
+        sets_port=found.alone,
         env=dict(found.framework.env) if found.framework else {},
         needs_env=environment.needed(folder, home, code=code),
         runtime={"node": node} | ({manager.name: manager.version or "*"} if manager.name == "bun" else {}),
@@ -168,8 +169,8 @@ def _port(package: PackageJson, found: Serving) -> tuple[int, Note]:
     if (found.entry or framework is None or framework.reads_port) and (hit := ports.of_env_files(folder)):
         return hit[0], noted(f"port {hit[0]}", folder, hit[1], at="PORT")
     config = folder.first(*framework.config) if framework else None
-    if framework and config and (port := ports.of_config(folder.text(config), framework.port_block)):
-        return port, noted(f"port {port}", folder, config, at=str(port))
+    if framework and config and (configured := _configured_port(folder, framework, config)):
+        return configured
     if framework and framework.kind == "angular" and (port := ports.of_angular(folder.json("angular.json") or {})):
         return port, noted(f"port {port}", folder, "angular.json", at=str(port))
     entry = found.entry or (
@@ -179,6 +180,15 @@ def _port(package: PackageJson, found: Serving) -> tuple[int, Note]:
         return hit[0], noted(f"port {hit[0]}, found in the code", folder, hit[1], at=str(hit[0]))
     default = framework.port if framework else 3000
     return default, Note(text=f"port {default}, the default of {_named(found)[1]}")
+
+
+def _configured_port(folder: Folder, framework: Framework, config: str) -> tuple[int, Note] | None:
+    """The port in the framework's configuration, or in an environment file under the name that stands there."""
+    port, variable = ports.of_config(folder.text(config), framework.port_block)
+    for place in folder.upwards() if variable else ():
+        if hit := ports.of_env_files(place, variable or ""):
+            return hit[0], noted(f"port {hit[0]}", place, hit[1], at=variable or "")
+    return (port, noted(f"port {port}", folder, config, at=str(port))) if port else None
 
 
 def _build(package: PackageJson, manager: Manager, found: Serving) -> tuple[str, ...] | None:

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.buildpacks.buildpack import Role
 from bot.buildpacks.frameworks import FRAMEWORKS, SERVERS, Framework
@@ -43,6 +43,8 @@ class Serving:
     entry: str | None = None
     library: tuple[str, str] | None = None
     """Kind and title of the server library that the file uses, when that is known."""
+    alone: bool = True
+    """Whether the script starts no second server beside this one."""
 
     @property
     def reloads(self) -> bool:
@@ -67,12 +69,10 @@ def serving(package: PackageJson, dependencies: dict[str, str]) -> Serving | Non
     """
     found: list[Serving] = []
     for script in (name for name in SCRIPTS if name in package.scripts):
-        here = [
-            hit
-            for command in unfold(package.scripts, script)
-            if (hit := _judge(package, dependencies, script, command))
-        ]
-        found += sorted(here, key=lambda hit: hit.framework is None)[:1]
+        commands = unfold(package.scripts, script)
+        here = [hit for command in commands if (hit := _judge(package, dependencies, script, command))]
+        alone = len(here) + sum(command.delegated is not None for command in commands) < 2
+        found += [replace(hit, alone=alone) for hit in sorted(here, key=lambda hit: hit.framework is None)[:1]]
     # A component workshop gives way to a script that starts the app itself, whatever their order.
     return min(found, key=lambda hit: hit.role >= Role.COMPONENTS, default=None)
 

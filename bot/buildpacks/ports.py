@@ -48,20 +48,22 @@ def of_command(command: Command) -> int | None:
     return as_port(command.env.get("PORT"))
 
 
-def of_env_files(folder: Folder) -> tuple[int, str] | None:
-    """`PORT` in an environment file of the folder, and that file."""
+def of_env_files(folder: Folder, variable: str = "PORT") -> tuple[int, str] | None:
+    """The port that a variable holds in an environment file of the folder, and that file."""
+    line = re.compile(rf"^(?:export[ \t]+)?{variable}[ \t]*=[ \t]*['\"]?(\d{{2,5}})['\"]?[ \t]*$", re.MULTILINE)
     for name in ENV_FILES:
-        found = re.search(r"^(?:export\s+)?PORT\s*=\s*['\"]?(\d{2,5})['\"]?\s*$", folder.text(name), re.MULTILINE)
+        found = line.search(folder.text(name))
         if found and (port := as_port(found.group(1))):
             return port, name
     return None
 
 
-def of_config(text: str, block: str) -> int | None:
-    """The port in the `block: { … }` object of a JavaScript configuration file."""
-    inside = _block(text, block)
-    found = re.search(r"\bport\s*:[^\n,}\d]{0,60}?(\d{2,5})\b", inside) if inside else None
-    return as_port(found.group(1)) if found else None
+def of_config(text: str, block: str) -> tuple[int | None, str | None]:
+    """The port in the `block: { … }` object of a JavaScript configuration file, and the variable that wins over it."""
+    inside = _block(text, block) or ""
+    variable = re.search(r"\bport\s*:[^\n,}]{0,60}?\b([A-Z][A-Z0-9_]*PORT)\b", inside)
+    found = re.search(r"\bport\s*:[^\n,}\d]{0,60}?(\d{2,5})\b", inside)
+    return as_port(found.group(1)) if found else None, variable.group(1) if variable else None
 
 
 def _block(text: str, name: str) -> str | None:

@@ -156,3 +156,16 @@ def test_an_engine_floor_does_not_make_pnpm_older_than_its_lockfile(asked: str, 
     found = plan({"package.json": json.dumps(fields), "pnpm-lock.yaml": "lockfileVersion: '9.0'\n"})
     assert found.install is not None
     assert found.install[2] == f"pnpm@{version}"
+
+
+def test_two_servers_in_one_script_keep_their_own_ports() -> None:
+    files = package('concurrently "vite" "node api.js"', vite="^8.0.0", express="^5.0.0") | {"api.js": "listen()"}
+    assert (plan(files).port, plan(files).sets_port) == (5173, False)
+    assert plan(package("vite", vite="^8.0.0")).sets_port
+
+
+def test_a_port_named_in_the_configuration_is_looked_up_in_the_environment_files() -> None:
+    config = "export default { server: { port: Number(env.VITE_PORT || 3000) } };"
+    files = package("vite", vite="^8.0.0") | {"vite.config.js": config}
+    assert plan(files).port == 3000
+    assert plan(files | {".env.development": "VITE_PORT=3001\n"}).port == 3001

@@ -17,6 +17,10 @@ def test_a_launch_sets_the_port_and_the_plan_has_the_last_word() -> None:
     )
 
 
+def test_a_port_that_two_servers_would_take_is_not_set() -> None:
+    assert "PORT" not in launch_environment(PLAN.model_copy(update={"sets_port": False}))
+
+
 @pytest.mark.parametrize(
     ("argv", "words"),
     [

@@ -96,4 +96,4 @@ def test_a_port_in_code_is_found(code: str, port: int | None) -> None:
 
 def test_a_port_outside_the_servers_block_is_not_taken() -> None:
     text = "export default { preview: { port: 1111 }, server: { proxy: { '/a': { target: 'http://x:2222' } } } }"
-    assert of_config(text, "server") is None
+    assert of_config(text, "server") == (None, None)
