@@ -40,16 +40,16 @@ _TRY_AGAIN = re.compile(
 )
 
 
-def fetch_failure(message: str) -> PreviewError:
+def fetch_failure(message: str) -> PreviewError | None:
     """What git's words about a fetch that failed mean: the commit's fault, or the way's to it, which may get better.
 
-    Credentials travel in a header, so that the words hold none.
+    None when they hold no known sign. Credentials travel in a header, so that the words hold none.
     """
     if _NO_SUCH_COMMIT.search(message):
         return SourceUnavailable("GitHub does not have this commit any more.")
     if _TRY_AGAIN.search(message):
         return GitHubUnavailable(f"git cannot fetch: {message.strip()[-300:]}")
-    return SourceUnavailable("The commit could not be fetched.", log=message.strip()[-2000:])
+    return None
 
 
 def lockfile_mismatch(log: str) -> bool:

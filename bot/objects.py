@@ -9,8 +9,10 @@ import asyncio
 import base64
 import os
 import shutil
+import signal
 import tempfile
 import weakref
+from contextlib import suppress
 from pathlib import Path
 
 from bot.diagnosis import fetch_failure
@@ -19,7 +21,12 @@ from bot.github import CloneCredentials
 from bot.preview import CommitSha, RepoId, Repository
 
 FETCH_LIMIT_SECONDS = 300
+END_LIMIT_SECONDS = 5
 _PASSED = ("PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
+
+
+class _Unclear(SourceUnavailable):
+    """git failed, and did not blame GitHub: it may be the cache."""
 
 
 class Objects:
@@ -38,17 +45,26 @@ class Objects:
         """
         lock = self._locks.setdefault(repository.id, asyncio.Lock())
         async with lock:
-            cache = self._folder / f"{repository.id}.git"
-            if not (cache / "HEAD").exists():
-                await self._git(None, "init", "--quiet", "--bare", str(cache))
-            known = await self._fetch(cache, repository, [have, want], credentials)
-            revisions = f"{want}\n" + (f"^{have}\n" if known else "")
-            words = ("pack-objects", "--revs", "--thin", "--stdout", "--quiet", "--shallow")
-            return await self._git(cache, *words, given=revisions.encode())
+            try:
+                return await self._pack(repository, have, want, credentials)
+            except _Unclear:
+                self.forget(repository.id)  # a crash or a full disk may have spoilt it
+                return await self._pack(repository, have, want, credentials)
 
     def forget(self, repo_id: RepoId) -> None:
         """Drop a repository's cache."""
         shutil.rmtree(self._folder / f"{repo_id}.git", ignore_errors=True)
+
+    async def _pack(
+        self, repository: Repository, have: CommitSha, want: CommitSha, credentials: CloneCredentials | None
+    ) -> bytes:
+        cache = self._folder / f"{repository.id}.git"
+        if not (cache / "HEAD").exists():
+            await self._git(None, "init", "--quiet", "--bare", str(cache))
+        known = await self._fetch(cache, repository, [have, want], credentials)
+        revisions = f"{want}\n" + (f"^{have}\n" if known else "")
+        words = ("pack-objects", "--revs", "--thin", "--stdout", "--quiet", "--shallow")
+        return await self._git(cache, *words, given=revisions.encode())
 
     async def _fetch(
         self, cache: Path, repository: Repository, shas: list[CommitSha], credentials: CloneCredentials | None
@@ -74,7 +90,7 @@ class Objects:
                 stdin.seek(0)
                 process = await asyncio.create_subprocess_exec(
                     "git", *where, *words, env=self._environment(credentials), cwd=self._folder,
-                    stdin=stdin, stdout=pipe, stderr=pipe,
+                    stdin=stdin, stdout=pipe, stderr=pipe, start_new_session=True,
                 )  # fmt: skip
         except FileNotFoundError:
             raise OperatorFault(
@@ -89,10 +105,10 @@ class Objects:
             raise GitHubUnavailable(f"git {words[0]} took more than {FETCH_LIMIT_SECONDS} s") from None
         finally:
             if process.returncode is None:
-                process.kill()
-                await process.wait()
+                await _end(process)
         if process.returncode:
-            raise fetch_failure(err.decode("utf-8", "replace"))
+            said = err.decode("utf-8", "replace")
+            raise fetch_failure(said) or _Unclear("The commit could not be fetched.", log=said.strip()[-2000:])
         return out
 
     def _environment(self, credentials: CloneCredentials | None) -> dict[str, str]:
@@ -113,3 +129,14 @@ class Objects:
         for index, (key, value) in enumerate(settings.items()):
             environment |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": value}
         return environment
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End git and what it started. It is asked first: killed, it would leave its lock files in the cache."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(END_LIMIT_SECONDS):
+                await process.wait()
+                return

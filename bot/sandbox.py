@@ -288,7 +288,7 @@ def _translate(error: SandboxApiError, *, cloning: bool) -> Exception:
     if status in {401, 402, 403}:
         return OperatorFault(f"the Sandbox API refuses: {error}. Check VERCEL_TOKEN, its team and the team's plan")
     if status == 400 and cloning:
-        return fetch_failure(str(error))
+        return fetch_failure(str(error)) or SourceUnavailable("The commit could not be cloned.", log=str(error))
     return SandboxUnavailable(f"the Sandbox API: {error}", retry_after=float(wait) if wait.isdigit() else None)
 
 
