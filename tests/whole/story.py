@@ -4,6 +4,8 @@ import html
 import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
@@ -15,7 +17,7 @@ from tests.forge_driver import Person, RepositoryDriver, until
 if TYPE_CHECKING:
     from tests.whole.town import Town
 
-PATIENCE = 90.0
+PATIENCE = 60.0
 """Seconds to wait for what the bot should do; generous, for it only matters when a test fails."""
 
 _OPEN = re.compile(r"\[Open the preview\]\(([^)]+)\)")
@@ -62,6 +64,13 @@ class Story:
         """For faults: where git begins to read this repository."""
         return rf"^/{self.repository.full_name}\.git/info/refs"
 
+    async def push_back(self, sha: str) -> None:
+        """Force the branch back to a commit that was its head before."""
+        clone = await self.repository._clone(self.repository.owner)
+        refs = f"{sha}:refs/heads/change"
+        await self.repository.git(clone, "push", "--quiet", "--force", "origin", refs, by=self.repository.owner)
+        self.sha = sha
+
     async def say(self, text: str, *, by: Person | None = None) -> int:
         """Write a comment."""
         return await self.repository.comment(self.number, text, by=by)
@@ -78,6 +87,12 @@ class Story:
         """What the bot wrote, oldest first."""
         rows = await self.repository.comments(self.number)
         return [row["body"] for row in rows if row["user"]["login"] == self.town.app.login]
+
+    async def told(self) -> list[str]:
+        """Everything that the bot's comment ever said, oldest first."""
+        rows = await self.town.forge.deliveries("issue_comment")
+        said = [row["request"]["payload"]["comment"] for row in rows if row["repository_id"] == self.repository.id]
+        return [comment["body"] for comment in said if comment["user"]["login"] == self.town.app.login]
 
     async def reads(self, *signs: str, any_of: tuple[str, ...] = ("",)) -> str:
         """The bot's comment, once it holds all of these and one of those.
@@ -139,6 +154,14 @@ class Story:
 
         await until(absent, what=f"{self.sandbox} to be gone", deadline=PATIENCE)
 
+    async def runs(self, word: str) -> None:
+        """Wait until a process on this machine, in a sandbox or not, has this word in its command line."""
+
+        async def found() -> bool:
+            return bool(processes(word))
+
+        await until(found, what=f"a process with {word!r}", deadline=PATIENCE)
+
     @property
     def sandbox(self) -> str:
         """The sandbox's name."""
@@ -160,3 +183,12 @@ class Story:
         """The end of the bot's log, for a failing test."""
         path = self.town.folder / "bot.log"
         return path.read_text()[-4000:] if path.exists() else f"(no log at {time.time()})"
+
+
+def processes(word: str) -> list[str]:
+    """The command lines of this machine's processes, those in sandboxes included, that hold this word."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended meanwhile
+            found.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return [line for line in found if word in line]
