@@ -2,7 +2,7 @@
 
 import re
 
-from bot.buildpacks import environment, managers, ports, runtimes
+from bot.buildpacks import environment, managers, node_client, node_port, runtimes
 from bot.buildpacks.buildpack import Finding, Refusal, Role, noted
 from bot.buildpacks.frameworks import FRAMEWORKS, Framework, major
 from bot.buildpacks.managers import Manager
@@ -10,7 +10,7 @@ from bot.buildpacks.node_serving import SCRIPTS, Serving, nearby_texts, serving
 from bot.buildpacks.package_json import PackageJson
 from bot.buildpacks.scripts import Command, unfold
 from bot.buildpacks.words import words
-from bot.plan import LaunchPlan, Note, Readiness
+from bot.plan import LaunchPlan, Readiness
 from bot.source import Folder
 
 _BUNDLERS = frozenset(
@@ -53,9 +53,12 @@ def find(folder: Folder) -> Finding | Refusal | None:
         found = _without_script(package)
     if found is None:
         return _refuse(package, elsewhere)
-    if found.framework and any(name.startswith(("next.config", "vite.config")) for name in folder.files()):
-        folder.want(*(name for name in folder.files() if name.startswith(("next.config", "vite.config"))))
-    return Finding(_plan(package, manager, dependencies, found), _role(package, found))
+    plan, role = _plan(package, manager, dependencies, found), _role(package, found)
+    for place in node_client.folders(package, found.script) if role is Role.API else ():
+        client = find(place)
+        if isinstance(client, Finding) and client.role is Role.SITE:
+            return Finding(node_client.joined(plan, client, place), Role.SITE)
+    return Finding(plan, role)
 
 
 def _elsewhere(package: PackageJson) -> str | None:
@@ -123,12 +126,12 @@ def _role(package: PackageJson, found: Serving) -> Role:
 
 def _plan(package: PackageJson, manager: Manager, dependencies: dict[str, str], found: Serving) -> LaunchPlan:
     folder, home = package.folder, Folder(package.folder.tree, manager.root)
-    port, port_note = _port(package, found)
+    port, port_note = node_port.of(package, found)
     version = major(dependencies.get(found.framework.packages[0], "")) if found.framework else None
     floor = found.framework.floors.get(version or 0) if found.framework else None
     node, node_note = runtimes.of_node(package, floor)
     code = tuple(nearby_texts(package, found.entry).values()) if found.entry else ()
-    kind, name = _named(found)
+    kind, name = found.named
     reason = f'start: the script "{found.script}"' if found.script else f"start: no script, but {name} is installed"
     started = noted(reason, folder, "package.json", at=f'"{found.script}":' if found.script else "")
     return LaunchPlan(
@@ -153,42 +156,6 @@ def _plan(package: PackageJson, manager: Manager, dependencies: dict[str, str], 
         readiness=_readiness(folder, found, version),
         notes=tuple(note for note in (started, manager.note, port_note, node_note) if note),
     )
-
-
-def _named(found: Serving) -> tuple[str, str]:
-    """Kind, and what a person calls it."""
-    if found.framework:
-        return found.framework.kind, found.framework.title
-    return found.library or ("node", "Node")
-
-
-def _port(package: PackageJson, found: Serving) -> tuple[int, Note]:
-    folder, framework = package.folder, found.framework
-    if port := ports.of_command(found.command):
-        return port, noted(f"port {port}, by the script", folder, "package.json", at=str(port))
-    if (found.entry or framework is None or framework.reads_port) and (hit := ports.of_env_files(folder)):
-        return hit[0], noted(f"port {hit[0]}", folder, hit[1], at="PORT")
-    config = folder.first(*framework.config) if framework else None
-    if framework and config and (configured := _configured_port(folder, framework, config)):
-        return configured
-    if framework and framework.kind == "angular" and (port := ports.of_angular(folder.json("angular.json") or {})):
-        return port, noted(f"port {port}", folder, "angular.json", at=str(port))
-    entry = found.entry or (
-        folder.first("src/main.ts", "src/main.js") if framework and framework.role is Role.API else None
-    )
-    if entry and (hit := ports.of_code(nearby_texts(package, entry))):
-        return hit[0], noted(f"port {hit[0]}, found in the code", folder, hit[1], at=str(hit[0]))
-    default = framework.port if framework else 3000
-    return default, Note(text=f"port {default}, the default of {_named(found)[1]}")
-
-
-def _configured_port(folder: Folder, framework: Framework, config: str) -> tuple[int, Note] | None:
-    """The port in the framework's configuration, or in an environment file under the name that stands there."""
-    port, variable = ports.of_config(folder.text(config), framework.port_block)
-    for place in folder.upwards() if variable else ():
-        if hit := ports.of_env_files(place, variable or ""):
-            return hit[0], noted(f"port {hit[0]}", place, hit[1], at=variable or "")
-    return (port, noted(f"port {port}", folder, config, at=str(port))) if port else None
 
 
 def _build(package: PackageJson, manager: Manager, found: Serving) -> tuple[str, ...] | None:

@@ -55,6 +55,13 @@ class Serving:
         return self.command.tool in _RELOADING or bool(flags)
 
     @property
+    def named(self) -> tuple[str, str]:
+        """Kind, and what a person calls it."""
+        if self.framework:
+            return self.framework.kind, self.framework.title
+        return self.library or ("node", "Node")
+
+    @property
     def role(self) -> Role:
         """What a reviewer gets to see."""
         if self.framework is None:

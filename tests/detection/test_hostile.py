@@ -188,6 +188,14 @@ def test_scripts_that_call_each_other_by_pattern_end() -> None:
     assert planned(SourceTree(files, files)) is None
 
 
+@pytest.mark.parametrize("place", ["x/..", ".", "./", "../..", "/", "x/../x/..", "//"])
+def test_a_script_that_hands_over_to_its_own_folder_ends(place: str) -> None:
+    scripts = {"dev": f"node server.js & cd {place} && npm start"}
+    package = json.dumps({"scripts": scripts, "dependencies": {"express": "5"}}).encode()
+    files = {"package.json": package, "x/package.json": package, "server.js": b"app.listen(3000)"}
+    assert_plain(planned(SourceTree(files, files)))
+
+
 def test_a_yaml_file_of_aliases_is_not_expanded() -> None:
     lines = ["a0: &a0 [x, x]"] + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
     text = "\n".join([*lines, "services: *a11", ""]).encode()
