@@ -25,7 +25,7 @@ _NEVER = frozenset(
         "node_modules vendor third_party test tests __tests__ spec e2e fixtures __fixtures__ example examples sample "
         "samples template templates playground playgrounds sandbox benchmark benchmarks bench cypress testdata "
         "scripts tools tooling infra deploy terraform dist build out target integration-tests starters recipes "
-        "snippets packages-test"
+        "snippets"
     )
 )
 _FRONT = words("web site www app frontend client webapp ui nextjs next website dashboard")
