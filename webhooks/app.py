@@ -1,6 +1,7 @@
 """The bot's web application: the webhook, health, and what runs beside them for as long as it is up."""
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -12,13 +13,21 @@ from litestar.status_codes import HTTP_503_SERVICE_UNAVAILABLE
 from bot import workflow
 from bot.context import Context, close_context
 from bot.errors import WorldFault
+from bot.executors import Executors
 from bot.inbox import Inbox, release_claims
 from bot.intake import Intake
 from bot.reconcile import Sweeper
+from bot.takeover import watch
 from webhooks.payloads import decode
 from webhooks.receiver import github_webhook
 
 log = structlog.get_logger()
+
+
+def executor_name(context: Context) -> str:
+    """One of its own for each process on a shared database; else always the same, to go on where the last one ended."""
+    instance = context.settings.instance
+    return f"{instance}-{uuid.uuid4()}" if context.store.shared else instance
 
 
 def create_app(context: Context) -> Litestar:
@@ -29,13 +38,17 @@ def create_app(context: Context) -> Litestar:
     @asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
         """DBOS is the outermost: it shuts the loop's default threads when it ends."""
-        workflow.configure(context)
+        executors = Executors(context.store, executor_name(context))
+        jobs = [inbox.serve(), Sweeper(context, intake).serve()]
+        if context.store.shared:
+            await executors.join()
+            jobs.append(watch(executors))
+        else:
+            await context.store.run(release_claims)
+        workflow.configure(context, executors.name)
         workflow.launch_dbos()
+        tasks = [asyncio.create_task(job) for job in jobs]
         try:
-            if not context.store.shared:
-                await context.store.run(release_claims)
-            sweeper = Sweeper(context, intake)
-            tasks = [asyncio.create_task(inbox.serve()), asyncio.create_task(sweeper.serve())]
             yield
             for task in tasks:
                 task.cancel()
@@ -43,6 +56,7 @@ def create_app(context: Context) -> Litestar:
             await inbox.close()
         finally:
             workflow.destroy_dbos()
+            await executors.close()
             await close_context(context)
 
     @get("/health", sync_to_thread=False)

