@@ -1,22 +1,18 @@
 """A checkout on this machine's disk, read for detection. Links are never followed."""
 
-import fnmatch
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from bot.buildpacks import PREFETCH, detect
+from bot.buildpacks import detect, worth_prefetching
 from bot.plan import LaunchPlan
 from bot.repo_config import RepoConfig
 from bot.source import FilesWanted, SourceTree, bytes_worth_reading
 
 MAX_FILES = 50_000
 MAX_TOTAL_BYTES = 32_000_000
-_PREFETCH_DEPTH = 4
 _MOST_ROUNDS = 12
-_PREFETCHED = re.compile("|".join(map(fnmatch.translate, PREFETCH)))
 _SKIPPED = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".next", ".nuxt"})
 
 
@@ -27,8 +23,7 @@ def read_checkout(path: str | os.PathLike[str]) -> SourceTree:
     """
     top = Path(path)
     paths = _listing(top)
-    worth = [name for name in paths if name.count("/") < _PREFETCH_DEPTH and _prefetched(name)]
-    return SourceTree(paths, _contents(top, worth))
+    return SourceTree(paths, _contents(top, filter(worth_prefetching, paths)))
 
 
 def detect_checkout(path: str | os.PathLike[str], config: RepoConfig | None = None) -> LaunchPlan:
@@ -70,10 +65,6 @@ def _entries(folder: Path) -> Iterator[tuple[str, bool]]:
                     yield entry.name, is_folder
     except OSError:
         return
-
-
-def _prefetched(path: str) -> bool:
-    return _PREFETCHED.match(path.rpartition("/")[2]) is not None
 
 
 def _contents(top: Path, names: Iterable[str]) -> dict[str, bytes | None]:

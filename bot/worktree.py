@@ -1,22 +1,18 @@
 """The clone inside a sandbox, through its own git: what is in it, and how it moves to another commit."""
 
 import base64
-import fnmatch
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bot.buildpacks import PREFETCH, detect
+from bot.buildpacks import detect, worth_prefetching
 from bot.errors import SourceUnavailable
 from bot.plan import Argv, LaunchPlan
 from bot.preview import CommitSha
-from bot.repo_config import RepoConfig, parse_config
 from bot.sandbox import Box
 from bot.source import FilesWanted, SourceTree, bytes_worth_reading
 
-CONFIG_PATH = ".github/preview.toml"
 PACK_PATH = "/tmp/preview-update.pack"  # noqa: S108 - inside the sandbox, whose /tmp is its own
-PREFETCH_DEPTH = 4
 MAX_ROUND_TRIPS = 8
 """Detection asks for files in groups; more groups than this is a bug of ours."""
 _REGULAR = ("100644", "100755")
@@ -63,24 +59,14 @@ async def detect_plan(box: Box, listing: Listing) -> LaunchPlan:
     Blobs are read from git, not from the working tree: no link can lead elsewhere.
     """
     tree = SourceTree([*listing.blobs, *listing.others], dict.fromkeys(listing.others))
-    wanted = frozenset(path for path in listing.blobs if _worth_reading(path)) | ({CONFIG_PATH} & listing.blobs.keys())
+    wanted = frozenset(path for path in listing.blobs if worth_prefetching(path))
     for _ in range(MAX_ROUND_TRIPS):
         tree = tree.with_contents(await _read_blobs(box, listing, wanted))
         try:
-            return detect(tree, _config(tree))
+            return detect(tree)
         except FilesWanted as error:
             wanted = error.paths
     raise RuntimeError(f"detection still asks for files after {MAX_ROUND_TRIPS} round trips: {sorted(wanted)[:5]}")
-
-
-def _config(tree: SourceTree) -> RepoConfig | None:
-    text = tree.read(CONFIG_PATH)
-    return None if text is None else parse_config(text)
-
-
-def _worth_reading(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return path.count("/") < PREFETCH_DEPTH and any(fnmatch.fnmatchcase(name, pattern) for pattern in PREFETCH)
 
 
 async def _read_blobs(box: Box, listing: Listing, paths: Iterable[str]) -> dict[str, bytes | None]:

@@ -4,6 +4,8 @@ The order matters within one folder, and the first that finds something wins: fr
 builds their assets come before Node, languages whose `package.json` usually is a front end of its own come after it.
 """
 
+import fnmatch
+import re
 from types import ModuleType
 from typing import cast
 
@@ -66,6 +68,14 @@ PREFETCH: tuple[str, ...] = words(
     "server.ts index.ts main.ts puma.rb preview.toml"
 )
 """Base names, as shell patterns, of files that are worth reading along with the listing when they lie near the top."""
+
+_PREFETCH_DEPTH = 4
+_PREFETCHED = re.compile("|".join(map(fnmatch.translate, PREFETCH)))
+
+
+def worth_prefetching(path: str) -> bool:
+    """Whether a reader should fetch this file along with the listing, before detection asks for it."""
+    return path.count("/") < _PREFETCH_DEPTH and _PREFETCHED.fullmatch(path.rpartition("/")[2]) is not None
 
 
 def detect(tree: SourceTree, config: RepoConfig | None = None) -> LaunchPlan:
