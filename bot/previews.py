@@ -150,6 +150,11 @@ class Previews:
         await self._store.run(lambda db: db.execute(update.values(comment_id=comment_id, comment_claim=None)))
 
 
+def release_comment_claims(db: sa.Connection) -> None:
+    """At the start of the only process on this database: nobody is writing a comment for the first time."""
+    db.execute(sa.update(preview).values(comment_claim=None))
+
+
 def _lies_behind(phase: Phase, current: Phase) -> bool:
     return phase in _WORK and current in _WORK and _WORK.index(phase) < _WORK.index(current)
 

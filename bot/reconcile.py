@@ -12,7 +12,7 @@ from bot.context import Context
 from bot.errors import PreviewError
 from bot.inbox import prune
 from bot.intake import Intake
-from bot.preview import Phase, Preview, StopReason
+from bot.preview import Launch, Phase, Preview, StopReason
 from bot.store import now
 
 log = structlog.get_logger()
@@ -58,19 +58,44 @@ class Sweeper:
         """Go on with a decision whose workflow is lost, take down what nobody wants, tell of what ended by itself."""
         if await workflow.under_way(preview):
             return
-        launch = preview.launch
-        if not preview.wanted:
-            unsettled = launch is not None and not launch.phase.ended and launch.phase is not Phase.AWAITING_APPROVAL
-            if unsettled or preview.sandbox_name in standing:
-                await workflow.begin_teardown(preview, preview.generation)
-        elif launch is None or launch.phase.ended:
-            if preview.sandbox_name in standing:
-                await self._context.sandboxes.destroy(preview.sandbox_name)
+        launch, stands = preview.launch, preview.sandbox_name in standing
+        if launch is None or launch.phase.ended or _waits(preview, launch):
+            if stands:
+                await self._destroy(preview)
+        elif not preview.wanted:
+            await self._settle(preview)
         elif launch.phase is not Phase.READY:
-            await workflow.begin_launch(preview, preview.generation)
+            await self._go_on(preview, launch)
         elif not await self._runs(preview):
             await self._intake.stop(preview, StopReason.EXPIRED, hold=False)
+
+    async def _settle(self, preview: Preview) -> None:
+        """Begin a teardown that was never begun. One that ended without success is decided once more."""
+        if await workflow.is_over(preview):
+            await self._intake.stop(preview, preview.stop_reason or StopReason.OPERATOR, hold=preview.held)
+        else:
+            await workflow.begin_teardown(preview, preview.generation)
+
+    async def _go_on(self, preview: Preview, launch: Launch) -> None:
+        """Begin a launch that was never begun. One whose workflow ended without a word of it is decided once more."""
+        generation = preview.generation
+        if await workflow.is_over(preview):
+            generation = await self._context.decisions.launch(
+                preview, launch.sha, requested_at=launch.requested_at, again=True
+            )
+        await workflow.begin_launch(preview, generation)
+
+    async def _destroy(self, preview: Preview) -> None:
+        """End a sandbox that nobody wants, unless somebody has decided otherwise since."""
+        if (await self._context.previews.get(preview.id)).generation == preview.generation:
+            await self._context.sandboxes.destroy(preview.sandbox_name)
+            await self._context.decisions.forget_box(preview, preview.generation)
 
     async def _runs(self, preview: Preview) -> bool:
         box = await self._context.sandboxes.find(preview.sandbox_name)
         return box is not None and box.running
+
+
+def _waits(preview: Preview, launch: Launch) -> bool:
+    """Whether it waits for a maintainer, and so has nothing that runs."""
+    return launch.phase is Phase.AWAITING_APPROVAL and preview.stop_reason is None

@@ -81,10 +81,17 @@ class Reporter:
             await self._previews.set_comment(preview.id, None)  # somebody deleted it
         if not await self._previews.claim_comment(preview.id):
             raise GitHubUnavailable("another process is writing the comment for the first time", retry_after=1)
+        try:
+            comment_id = await self._find_or_create(preview, body)
+        except PreviewError:  # a claim that is cut off lapses: whoever holds it may still be writing
+            await self._previews.set_comment(preview.id, None)
+            raise
+        await self._previews.set_comment(preview.id, comment_id)
+
+    async def _find_or_create(self, preview: Preview, body: str) -> int | None:
+        """Our comment's id. An answer that was lost may have left one behind; None: nobody is left to be told."""
         found = await self._github.find_comment(preview.repository, preview.number, marker(preview))
-        if found is not None:
-            await self._previews.set_comment(preview.id, found)
-            await self._github.edit_comment(preview.repository, found, body)
-            return
-        created = await self._github.create_comment(preview.repository, preview.number, body)
-        await self._previews.set_comment(preview.id, created)  # None: nobody is left to be told
+        if found is None:
+            return await self._github.create_comment(preview.repository, preview.number, body)
+        await self._github.edit_comment(preview.repository, found, body)
+        return found

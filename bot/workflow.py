@@ -82,8 +82,17 @@ async def begin_teardown(preview: Preview, generation: int) -> None:
 
 async def under_way(preview: Preview) -> bool:
     """Whether DBOS still has something to do for the preview's newest decision."""
+    return await _exists(preview, ["PENDING", "ENQUEUED"])
+
+
+async def is_over(preview: Preview) -> bool:
+    """Whether DBOS did all that it will do for the preview's newest decision; beginning it again changes nothing."""
+    return await _exists(preview, ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"])
+
+
+async def _exists(preview: Preview, status: list[str]) -> bool:
     ids = [f"{kind}:{preview.id}:{preview.generation}" for kind in ("launch", "teardown")]
-    found = await DBOS.list_workflows_async(workflow_ids=ids, status=["PENDING", "ENQUEUED"], load_input=False)
+    found = await DBOS.list_workflows_async(workflow_ids=ids, status=status, load_input=False, load_output=False)
     return bool(found)
 
 

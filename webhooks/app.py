@@ -16,6 +16,7 @@ from bot.errors import WorldFault
 from bot.executors import Executors
 from bot.inbox import Inbox, release_claims
 from bot.intake import Intake
+from bot.previews import release_comment_claims
 from bot.reconcile import Sweeper
 from bot.takeover import watch
 from webhooks.payloads import decode
@@ -45,6 +46,7 @@ def create_app(context: Context) -> Litestar:
             jobs.append(watch(executors))
         else:
             await context.store.run(release_claims)
+            await context.store.run(release_comment_claims)
         workflow.configure(context, executors.name)
         workflow.launch_dbos()
         tasks = [asyncio.create_task(job) for job in jobs]
