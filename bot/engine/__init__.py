@@ -19,7 +19,7 @@ One sandbox
     policy, addresses, dns, egress      the way out
     acceptor, pump, relay               the way in
     box          a running one: launched, answering, with its way out
-    limits       what it may use of the machine
+    limits, cgroups     what it may use of the machine
 
 All sandboxes
     records, storage    what survives a restart

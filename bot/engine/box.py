@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bot.engine import bubblewrap, rootfs
 from bot.engine.bubblewrap import Bind, Mounts
+from bot.engine.cgroups import Group
 from bot.engine.egress import Egress
 from bot.engine.errors import AgentGone, LaunchError
 from bot.engine.guest import Guest, memory_file
@@ -28,6 +29,7 @@ class Box:
     egress: Egress
     _launched: Launched
     _launcher: Launcher
+    _group: Group | None
 
     async def close(self) -> None:
         """End every process in it; returns when the kernel has."""
@@ -36,19 +38,30 @@ class Box:
         if not done:
             await self._launcher.kill(self._launched)
         await self.egress.close()
+        if self._group:
+            self._group.remove()
 
 
 async def launch(
-    launcher: Launcher, surroundings: Rootfs, *, disk: str, limits: Mapping[str, int], policy: NetworkPolicy
+    launcher: Launcher,
+    surroundings: Rootfs,
+    *,
+    disk: str,
+    limits: Mapping[str, int],
+    policy: NetworkPolicy,
+    group: Group | None = None,
 ) -> Box:
-    """Start a sandbox on `disk` (a path as the launcher sees it). Raises `LaunchError` with the kernel's own words."""
+    """Start a sandbox on `disk` (a path as the launcher sees it), whose whole is limited by `group`.
+
+    Raises `LaunchError` with the kernel's own words.
+    """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     complaints, their_complaints = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     guest = Guest(ours)
     sent = [their_complaints, theirs.detach(), *_descriptions(launcher, surroundings, disk)]
     argv = bubblewrap.command(_place(launcher, surroundings.bwrap), surroundings.python)
     try:
-        launched = await launcher.sandbox(argv, limits=limits, descriptors=sent)
+        launched = await launcher.sandbox(argv, limits=limits, doors=group.doors if group else [], descriptors=sent)
     except AgentGone:
         guest.close()
         os.close(complaints)
@@ -60,7 +73,7 @@ async def launch(
         await _until_ready(guest)
         names, *listeners = [socket.socket(fileno=descriptor) for descriptor in guest.network]
         guest.network.clear()
-        return Box(guest, Egress(names, listeners, policy, redirected=guest.redirected), launched, launcher)
+        return Box(guest, Egress(names, listeners, policy, redirected=guest.redirected), launched, launcher, group)
     except BaseException as error:
         guest.close()
         await launcher.kill(launched)

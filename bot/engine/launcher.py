@@ -67,9 +67,15 @@ class Launcher:
             raise EngineError("the process that starts sandboxes did not come up; its error is above") from error
         return launcher
 
-    async def sandbox(self, argv: Sequence[str], *, limits: Mapping[str, int], descriptors: Sequence[int]) -> Launched:
-        """Start bubblewrap in a fresh user and network namespace; `descriptors` as in `zygote._become_sandbox`."""
-        return await self._launch({"do": "sandbox", "argv": list(argv), "limits": dict(limits)}, descriptors)
+    async def sandbox(
+        self, argv: Sequence[str], *, limits: Mapping[str, int], doors: Sequence[str], descriptors: Sequence[int]
+    ) -> Launched:
+        """Start bubblewrap in a fresh user and network namespace, below the control groups that `doors` lead into.
+
+        `descriptors` are as in `zygote._become_sandbox`.
+        """
+        request = {"do": "sandbox", "argv": list(argv), "limits": dict(limits), "doors": list(doors)}
+        return await self._launch(request, descriptors)
 
     async def command(
         self, argv: Sequence[str], *, env: Mapping[str, str], folder: str | None, streams: Sequence[int]

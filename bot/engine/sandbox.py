@@ -146,6 +146,7 @@ class Sandbox:
                 disk=self.workshop.disk_of(self.record),
                 limits=limits,
                 policy=self.record.policy,
+                group=self.workshop.group_of(self.record),
             )
         except BaseException:
             self._mark(Status.FAILED, stopped_at=now())

@@ -20,6 +20,7 @@ import uvloop
 
 from bot.engine import rootfs
 from bot.engine.api import PREFIX, create_app
+from bot.engine.cgroups import ControlGroups
 from bot.engine.errors import DataFolderInUse, IsolationError
 from bot.engine.isolation import inspect_sandbox, start_launcher
 from bot.engine.launcher import Launcher
@@ -95,7 +96,10 @@ async def open_engine(settings: Settings, host: str) -> AsyncIterator[tuple[Sand
         trash = Trash(settings, launcher)
         trash.empty()
         stack.push_async_callback(trash.close)
-        sandboxes = Sandboxes(Workshop(settings, launcher, surroundings, trash, host))
+        groups = ControlGroups.find()
+        if groups:
+            stack.callback(groups.close)
+        sandboxes = Sandboxes(Workshop(settings, launcher, surroundings, trash, host, groups))
         stack.push_async_callback(sandboxes.close)
         sandboxes.remember()
         yield sandboxes, launcher

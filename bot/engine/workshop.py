@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
+from bot.engine.cgroups import ControlGroups, Group
 from bot.engine.launcher import Launcher
+from bot.engine.limits import MEGABYTE
 from bot.engine.records import SandboxRecord
 from bot.engine.rootfs import Rootfs
 from bot.engine.settings import Settings
@@ -18,10 +20,18 @@ class Workshop:
     surroundings: Rootfs
     trash: Trash
     host: str
+    groups: ControlGroups | None
 
     @property
     def owner(self) -> int:
         return self.settings.user
+
+    def group_of(self, record: SandboxRecord) -> Group | None:
+        """A control group with what the sandbox may use, where there are control groups."""
+        if self.groups is None:
+            return None
+        memory, processes = record.memory * MEGABYTE, self.settings.max_processes
+        return self.groups.create(record.id, memory=memory, processes=processes)
 
     def disk_of(self, record: SandboxRecord) -> str:
         """The sandbox's disk, as the launcher sees it."""

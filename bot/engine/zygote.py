@@ -140,6 +140,8 @@ def _become(request: Request, descriptors: list[int], user: int) -> None:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        for door in request.get("doors", ()):  # before the user changes, who may not enter
+            Path(door).write_text(str(os.getpid()))
         parked = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _PARKING) for descriptor in descriptors]
         _drop_privileges(user)
         {"sandbox": _become_sandbox, "command": _become_command}[request["do"]](request, parked)
