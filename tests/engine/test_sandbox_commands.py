@@ -120,7 +120,7 @@ async def test_a_relative_cwd_named_like_the_repository_is_the_clone_itself(
 
 async def test_the_stream_has_exactly_the_promised_type_and_records(engine: EngineProcess, sandbox: Sandbox) -> None:
     url = f"{engine.url}/v2/sandboxes/sessions/{sandbox.current_session.id}/cmd"
-    async with httpx.AsyncClient(headers={"authorization": f"Bearer {engine.token}"}) as http:
+    async with httpx.AsyncClient(timeout=60, headers={"authorization": f"Bearer {engine.token}"}) as http:
         answer = await http.post(url, json={"command": "echo", "args": ["hi"], "wait": True, "logs": True})
     first, output, last = [json.loads(line) for line in answer.text.splitlines()]
     assert answer.headers["content-type"] == "application/x-ndjson"

@@ -91,5 +91,5 @@ async def test_what_is_no_archive_is_refused(engine: EngineProcess, sandbox: San
 async def post_archive(engine: EngineProcess, sandbox: Sandbox, content: bytes) -> httpx.Response:
     url = f"{engine.url}/v2/sandboxes/sessions/{sandbox.current_session.id}/fs/write"
     headers = {"authorization": f"Bearer {engine.token}", "content-type": "application/gzip", "x-cwd": "/"}
-    async with httpx.AsyncClient(headers=headers) as http:
+    async with httpx.AsyncClient(timeout=60, headers=headers) as http:
         return await http.post(url, content=content)

@@ -16,6 +16,7 @@ import http.server, socket, sys
 host, word = sys.argv[1:]
 class Server(http.server.ThreadingHTTPServer):
     address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    request_queue_size = 128
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     def do_POST(self):
@@ -61,20 +62,20 @@ async def open_sandbox(make_sandbox) -> Sandbox:
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "0.0.0.0"])
 async def test_a_server_is_reached_wherever_it_listens(open_sandbox: Sandbox, host: str) -> None:
     await serve(open_sandbox, host)
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=60) as http:
         assert (await http.get(open_sandbox.routes[0].url)).text == "hello"
         assert (await http.post(open_sandbox.routes[0].url, content=b"x" * 3_000_000)).text == "hello got 3000000"
 
 
 async def test_where_nothing_listens_the_connection_is_reset_at_once(open_sandbox: Sandbox) -> None:
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=60) as http:
         with pytest.raises((httpx.ReadError, httpx.RemoteProtocolError)):
             await http.get(open_sandbox.routes[0].url)
 
 
 async def test_a_restarted_server_answers_at_the_same_url(open_sandbox: Sandbox) -> None:
     first = await serve(open_sandbox, "127.0.0.1", "first")
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=60) as http:
         assert (await http.get(open_sandbox.routes[0].url)).text == "first"
         await first.kill()
         await first.wait()
@@ -86,7 +87,7 @@ async def test_a_restarted_server_answers_at_the_same_url(open_sandbox: Sandbox)
 
 async def test_many_connections_at_once(open_sandbox: Sandbox) -> None:
     await serve(open_sandbox, "127.0.0.1")
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=60) as http:
         answers = await asyncio.gather(*(http.get(open_sandbox.routes[0].url) for _ in range(60)))
     assert {answer.text for answer in answers} == {"hello"}
 
@@ -111,7 +112,7 @@ async def test_the_url_outlives_stop_and_resume(make_sandbox) -> None:
     ):
         assert end.recv(1)
     await serve(sandbox, "127.0.0.1")
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=60) as http:
         assert (await http.get(url)).text == "hello"
 
 
@@ -119,6 +120,6 @@ async def test_two_sandboxes_use_the_same_port(make_sandbox) -> None:
     sandboxes = [await make_sandbox(ports=[3000]) for _ in range(2)]
     for number, sandbox in enumerate(sandboxes):
         await serve(sandbox, "127.0.0.1", f"number {number}")
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=60) as http:
         answers = [(await http.get(sandbox.routes[0].url)).text for sandbox in sandboxes]
     assert answers == ["number 0", "number 1"]
