@@ -5,6 +5,7 @@ Exit codes: 0 all is well, 1 it failed, 2 the configuration is wrong (the messag
 
 import asyncio
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -197,9 +198,17 @@ def _explain(error: PreviewError) -> str:
     return str(error)
 
 
+def _reach_loopback_directly() -> None:
+    """A machine's HTTP proxy cannot reach what listens on this machine's own loopback. Children inherit it."""
+    names = [name for variable in ("no_proxy", "NO_PROXY") for name in os.environ.get(variable, "").split(",") if name]
+    bypassed = ",".join(dict.fromkeys([*names, "127.0.0.1", "localhost", "::1"]))
+    os.environ |= {"no_proxy": bypassed, "NO_PROXY": bypassed}
+
+
 def main(arguments: list[str] | None = None, *, show: Callable[[str], None] | None = None) -> NoReturn:
     """Run the command line; what the project raises on purpose becomes a message and an exit code."""
     say = show or (lambda text: click.echo(text, err=True))
+    _reach_loopback_directly()
     try:
         cli.main(arguments, prog_name="preview", standalone_mode=False)
     except click.ClickException as error:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from bot.errors import OperatorFault, WorldFault
 SAMPLES = Path(__file__).parent / "samples"
 _SENTENCE = "Open from nine to five."
 _CHANGED = "Open all night, now."
+_KEPT = {"GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_EXEC_PATH"}
 _SAMPLE_PAGES = {"node": "index.html", "python": "app.py"}
 
 
@@ -55,21 +57,31 @@ def prepare(source: str | None, ref: str | None, folder: Path) -> Subject:
         return _sample(folder)
     path = Path(source).expanduser()
     if path.is_dir() and not (path / ".git").exists():
+        if ref:
+            raise OperatorFault(f"--ref {ref}: {path} is no git repository; leave --ref out to preview its files")
         shutil.copytree(path, folder, symlinks=True, ignore=shutil.ignore_patterns("node_modules", ".venv"))
         _commit_all(folder)
         about = f"the files in {path}"
     else:
-        about = _clone(source, ref, folder)
+        about = _clone(str(path) if path.exists() else source, ref, folder)
     name = (path.resolve().name if path.exists() else source.rstrip("/").rpartition("/")[2]).removesuffix(".git")
     safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip(".-") or "project"
     return Subject(folder, safe[:80], about, (".preview-demo", "A second commit, made by `preview demo`.\n"))
 
 
 def run_git(*words: str) -> str:
-    """Run git without the machine's configuration or prompts; its output. Raises OperatorFault with its words."""
+    """Run git without prompts, signatures or hooks of the machine's; its output. Raises OperatorFault with its words.
+
+    The machine's credentials for a source stay in use; what a surrounding git command (a hook, an alias) set does not.
+    """
     environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("GIT_CONFIG")},
+        **{name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT},
         "GIT_TERMINAL_PROMPT": "0",
+        "GIT_CONFIG_COUNT": "2",
+        "GIT_CONFIG_KEY_0": "commit.gpgSign",
+        "GIT_CONFIG_VALUE_0": "false",
+        "GIT_CONFIG_KEY_1": "core.hooksPath",
+        "GIT_CONFIG_VALUE_1": os.devnull,
         "GIT_AUTHOR_NAME": "You",
         "GIT_AUTHOR_EMAIL": "you@example.com",
         "GIT_COMMITTER_NAME": "You",
@@ -91,10 +103,11 @@ def _sample(folder: Path) -> Subject:
     return Subject(folder, "corner-shop", about, (page, changed), (_SENTENCE, _CHANGED))
 
 
-def _commit_all(folder: Path) -> None:
+def _commit_all(folder: Path, *, ignored: bool = False) -> None:
+    """Make a repository of a folder's files; `ignored`: of those too that its `.gitignore` names."""
     run_git("init", "--quiet", "--initial-branch=main", str(folder))
     run_git("-C", str(folder), "commit", "--quiet", "--allow-empty", "--message", "Begin")
-    run_git("-C", str(folder), "add", "--all")
+    run_git("-C", str(folder), "add", "--all", *(("--force",) if ignored else ()))
     run_git("-C", str(folder), "commit", "--quiet", "--allow-empty", "--message", "First version")
 
 
@@ -107,9 +120,23 @@ def _clone(source: str, ref: str | None, folder: Path) -> str:
     except OperatorFault as error:
         raise (WorldFault if "resolve host" in str(error) else OperatorFault)(str(error)) from None
     if ref:
-        try:
-            run_git("-C", str(folder), "checkout", "--quiet", "--detach", ref, "--")
-        except OperatorFault:
-            raise OperatorFault(f"--ref {ref}: there is no such branch, tag or commit in {source}") from None
+        _check_out(folder, ref, source)
+    try:
+        run_git("-C", str(folder), "rev-parse", "--verify", "--quiet", "HEAD")
+    except OperatorFault:
+        raise OperatorFault(f"{source} has no commit yet: commit something to preview it") from None
+    if run_git("-C", str(folder), "rev-parse", "--is-shallow-repository").strip() == "true":
+        shutil.rmtree(folder / ".git")  # no server takes a push from a history that is cut off
+        _commit_all(folder, ignored=True)
     dirty = Path(source).is_dir() and run_git("-C", source, "status", "--porcelain").strip()
     return f"{source}{' (without its uncommitted changes)' if dirty else ''}"
+
+
+def _check_out(folder: Path, ref: str, source: str) -> None:
+    """Stand on a branch, tag or commit of the source. Of these a clone has only the branches under another name."""
+    for name in (f"refs/remotes/origin/{ref}", ref):
+        with suppress(OperatorFault):
+            sha = run_git("-C", str(folder), "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").strip()
+            run_git("-C", str(folder), "checkout", "--quiet", "--detach", sha)
+            return
+    raise OperatorFault(f"--ref {ref}: there is no such branch, tag or commit in {source}")

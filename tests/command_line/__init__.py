@@ -1,0 +1,1 @@
+"""The `preview` command as people and scripts use it."""
