@@ -2,11 +2,10 @@
 
 import html
 import re
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
@@ -49,15 +48,26 @@ class Story:
             await self.repository.git(bare, "update-ref", ref, "refs/heads/main")
         await self.repository.git(bare, "gc", "--quiet", "--prune=now")
 
-    async def deliveries(self, name: str) -> list[int]:
-        """The ids of this repository's deliveries of that `event` or `event.action`, oldest first."""
+    async def deliveries(self, name: str) -> list[dict[str, Any]]:
+        """This repository's deliveries of that `event` or `event.action`, oldest first."""
         event, _, action = name.partition(".")
         rows = await self.town.forge.deliveries(event, action or None)
-        return [row["id"] for row in rows if row["repository_id"] == self.repository.id]
+        return [row for row in rows if row["repository_id"] == self.repository.id]
 
     async def release(self, name: str) -> None:
         """Send what was held of these deliveries."""
-        await self.town.forge.release(await self.deliveries(name))
+        await self.town.forge.release([row["id"] for row in await self.deliveries(name)])
+
+    async def processed(self, name: str, *, times: int = 1) -> None:
+        """Wait until the bot's log says that it is done with each of these deliveries, that many times."""
+        guids = {row["guid"] for row in await self.deliveries(name)}
+        assert guids, name
+
+        async def done() -> bool:
+            lines = [line for line in self.town.log().splitlines() if "delivery.processed" in line]
+            return all(sum(guid in line for line in lines) >= times for guid in guids)
+
+        await until(done, what=f"{name} to be processed", deadline=PATIENCE)
 
     @property
     def git_path(self) -> str:
@@ -90,8 +100,7 @@ class Story:
 
     async def told(self) -> list[str]:
         """Everything that the bot's comment ever said, oldest first."""
-        rows = await self.town.forge.deliveries("issue_comment")
-        said = [row["request"]["payload"]["comment"] for row in rows if row["repository_id"] == self.repository.id]
+        said = [row["request"]["payload"]["comment"] for row in await self.deliveries("issue_comment")]
         return [comment["body"] for comment in said if comment["user"]["login"] == self.town.app.login]
 
     async def reads(self, *signs: str, any_of: tuple[str, ...] = ("",)) -> str:
@@ -109,7 +118,7 @@ class Story:
         try:
             found: str = await until(holds, what=f"a comment that holds {signs}", deadline=PATIENCE)
         except TimeoutError:
-            raise AssertionError(f"no comment holds {signs}; the bot wrote {seen}\n{self.bot_log()}") from None
+            raise AssertionError(f"no comment holds {signs}; the bot wrote {seen}\n{self.town.log()[-4000:]}") from None
         assert len(seen) == 1, seen
         return found
 
@@ -117,7 +126,7 @@ class Story:
         """The URL of the preview, once the comment says that this commit (the newest one) is ready."""
         body = await self.reads(sha or self.sha, any_of=("🟢", "🔴"))
         match = _OPEN.search(body)
-        assert match, f"{body}\n{self.bot_log()}"
+        assert match, f"{body}\n{self.town.log()[-4000:]}"
         return match[1]
 
     async def page(self, url: str) -> str:
@@ -178,11 +187,6 @@ class Story:
         body = re.sub(r"\d+\.\d s", "N s", body)
         body = re.sub(r" \((?:fetch|install|prepare|start) N s[^)]*\)", " (PARTS)", body)
         return re.sub(r"\b[0-9a-f]{40}\b", "SHA", body.replace(self.sha, "HEAD"))
-
-    def bot_log(self) -> str:
-        """The end of the bot's log, for a failing test."""
-        path = self.town.folder / "bot.log"
-        return path.read_text()[-4000:] if path.exists() else f"(no log at {time.time()})"
 
 
 def processes(word: str) -> list[str]:
