@@ -70,13 +70,25 @@ async def start(
         async with asyncio.timeout(START_LIMIT_SECONDS):
             line = await process.stdout.readline()
         if line:
-            return Annex(process, json.loads(line))
+            return Annex(process, _announced(line))
         code = await process.wait()
+    except ValueError:
+        process.kill()
+        await process.wait()
+        said = line.decode("utf-8", "replace").strip()[:200]
+        raise PreviewError(f"{words[0]} said {said!r} instead of where it listens; its log is {log}") from None
     except TimeoutError:
         process.kill()
         await process.wait()
         raise WorldFault(f"{words[0]} did not listen within {START_LIMIT_SECONDS} s; its log is {log}") from None
     raise _EXIT_ERRORS.get(code, PreviewError)(f"{words[0]} ended with code {code}:\n{_last_words(log)}")
+
+
+def _announced(line: bytes) -> dict[str, Any]:
+    announced = json.loads(line)
+    if not isinstance(announced, dict) or "url" not in announced:
+        raise ValueError("no URL")
+    return announced
 
 
 def _tied_to_us() -> Sequence[str]:
@@ -119,7 +131,7 @@ def _read_card(card: Path) -> tuple[str, str] | None:
     try:
         known = json.loads(card.read_text())
         return str(known["url"]), str(known["token"])
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 

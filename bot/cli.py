@@ -163,7 +163,6 @@ def engine(port: int, token: str | None, data: Path | None, *, stop: bool) -> No
 @cli.command()
 @_DATA
 @click.option("--port", type=click.IntRange(0, 65535), default=8070, show_default=True, help="0: any free port.")
-@click.option("--data", type=click.Path(path_type=Path), help="Where its state lives.  [default: in PREVIEW_DATA_DIR]")
 def forge(port: int, data: Path | None) -> None:
     """Run the small GitHub alone: REST at http://127.0.0.1:PORT/api/v3, git, webhooks, and pages to look at."""
     from bot.forge.server import main as run_forge

@@ -57,7 +57,7 @@ async def take_down(pull: str, say: Callable[[str], None]) -> None:
         preview = await _find(context, pull)
         order = OperatorStop(preview.id)
         await context.store.run(lambda db: put_now(db, order))
-        for _ in range(DOWN_LIMIT_SECONDS * 10):
+        for _ in range(round(DOWN_LIMIT_SECONDS * 10)):
             current = await context.previews.get(preview.id)
             if not current.wanted and current.stop_reason and (not current.launch or current.launch.phase.ended):
                 say(f"{pull} is down")
