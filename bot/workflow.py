@@ -188,9 +188,11 @@ def _step(work: Work, limit: Callable[[], float]) -> Callable[[int, int], Awaita
 
 async def _within(limit: float, work: Work, run: steps.Run) -> None:
     try:
-        async with asyncio.timeout(limit):
+        async with asyncio.timeout(limit) as deadline:
             await work(run)
     except TimeoutError:
+        if not deadline.expired():
+            raise
         raise RepositoryFault(f"It took more than {limit:.0f} s.") from None
 
 
