@@ -182,3 +182,12 @@ async def test_a_sandbox_api_named_by_url_needs_its_token(monkeypatch):
         await sandbox_service(Settings.read())
     monkeypatch.setenv("PREVIEW_ENGINE_TOKEN", "secret")
     assert await sandbox_service(Settings.read()) == ("http://127.0.0.1:1/api", "secret")
+
+
+def test_the_readme_names_every_setting():
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    names = [
+        str(field.validation_alias.choices[0]) if field.validation_alias else f"PREVIEW_{name.upper()}"
+        for name, field in Settings.model_fields.items()
+    ]
+    assert [name for name in names if f"`{name}`" not in readme] == []
