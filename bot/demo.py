@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from bot.errors import PreviewError
 from bot.stage import Page, Stage, open_stage
@@ -60,7 +61,7 @@ async def run_demo(repo: str | None, ref: str | None, *, keep: bool, as_json: bo
     narrator = Narrator(as_json=as_json)
     with _folder() as folder:
         subject = prepare(repo, ref, folder / "clone")
-        narrator.tell("subject", f"Previewing {subject.about}.", about=subject.about)
+        narrator.tell("subject", f"Previewing {escape(subject.about)}.", about=subject.about)
         async with _staged(folder, subject, narrator) as stage:
             url, cold = await _first_push(stage, subject, narrator)
             update = await _second_push(stage, subject, url, narrator)
@@ -82,7 +83,7 @@ async def run_up(source: str, ref: str | None, *, as_json: bool) -> None:
     narrator = Narrator(as_json=as_json)
     with _folder() as folder:
         subject = prepare(source, ref, folder / "clone")
-        narrator.tell("subject", f"Previewing {subject.about}.", about=subject.about)
+        narrator.tell("subject", f"Previewing {escape(subject.about)}.", about=subject.about)
         async with _staged(folder, subject, narrator) as stage:
             url, cold = await _first_push(stage, subject, narrator)
             narrator.tell("up", f"[bold]{url}[/bold]  (Ctrl-C ends it)", url=url, cold_seconds=round(cold, 2))
