@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 PATIENCE = 60.0
 """Seconds to wait for what the bot should do; generous, for it only matters when a test fails."""
 
+_DONE = ("delivery.processed", "delivery ignored", "delivery processed before")
 _OPEN = re.compile(r"\[Open the preview\]\(([^)]+)\)")
 
 
 class Story:
     """Acts as the repository's owner unless told otherwise; `number` is the pull request that was opened last."""
 
-    def __init__(self, town: "Town", repository: RepositoryDriver) -> None:
-        self.town, self.repository = town, repository
+    def __init__(self, town: "Town", repository: RepositoryDriver, people: Mapping[str, Person] | None = None) -> None:
+        self.town, self.repository, self.people = town, repository, people or {}
         self.number = 0
         self.sha = ""
 
@@ -58,16 +59,21 @@ class Story:
         """Send what was held of these deliveries."""
         await self.town.forge.release([row["id"] for row in await self.deliveries(name)])
 
-    async def processed(self, name: str, *, times: int = 1) -> None:
-        """Wait until the bot's log says that it is done with each of these deliveries, that many times."""
-        guids = {row["guid"] for row in await self.deliveries(name)}
-        assert guids, name
+    async def processed(self, name: str) -> None:
+        """Wait until the bot's log says that it is done with each of these deliveries."""
+        rows = await self.deliveries(name)
+        assert rows, name
+        for row in rows:
+            await self.says_in_the_log(row["guid"])
 
-        async def done() -> bool:
-            lines = [line for line in self.town.log().splitlines() if "delivery.processed" in line]
-            return all(sum(guid in line for line in lines) >= times for guid in guids)
+    async def says_in_the_log(self, guid: str, *, times: int = 1) -> None:
+        """Wait until the bot's log says what became of a delivery, that many times."""
 
-        await until(done, what=f"{name} to be processed", deadline=PATIENCE)
+        async def said() -> bool:
+            lines = [line for line in self.town.log().splitlines() if guid in line]
+            return sum(any(end in line for end in _DONE) for line in lines) >= times
+
+        await until(said, what=f"{guid} to be processed", deadline=PATIENCE)
 
     @property
     def git_path(self) -> str:
@@ -103,15 +109,28 @@ class Story:
         said = [row["request"]["payload"]["comment"] for row in await self.deliveries("issue_comment")]
         return [comment["body"] for comment in said if comment["user"]["login"] == self.town.app.login]
 
-    async def reads(self, *signs: str, any_of: tuple[str, ...] = ("",)) -> str:
-        """The bot's comment, once it holds all of these and one of those.
+    async def says(self, text: str) -> None:
+        """Wait until one of the bot's comments is exactly this."""
 
-        Fails when it does not in the end, or when there are two comments.
+        async def said() -> bool:
+            return text in await self.comments()
+
+        await until(said, what=f"the comment {text!r}", deadline=PATIENCE)
+
+    async def reactions(self, comment: int) -> list[str]:
+        """The kinds of the reactions to a comment."""
+        rows = await self.repository.rest("GET", f"/issues/comments/{comment}/reactions")
+        return [row["content"] for row in rows]
+
+    async def reads(self, *signs: str, any_of: tuple[str, ...] = ("",)) -> str:
+        """The comment on the preview, once it holds all of these and one of those.
+
+        Fails when it does not in the end, or when there are two such comments.
         """
         seen: list[str] = []
 
         async def holds() -> str | None:
-            seen[:] = await self.comments()
+            seen[:] = [body for body in await self.comments() if "<!-- branch-preview reply" not in body]
             fits = seen and all(sign in seen[0] for sign in signs) and any(sign in seen[0] for sign in any_of)
             return seen[0] if fits else None
 

@@ -1,18 +1,23 @@
 """A town to tell stories in: a forge, an engine and a bot as processes, and an App installed for each new owner."""
 
 import asyncio
+import hashlib
+import hmac
 import itertools
 import os
+import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+
+import httpx
 
 from bot import annexes
 from bot.annexes import Annex
 from bot.redaction import Redactor
 from bot.sandbox import Sandboxes
 from bot.stage import free_port
-from tests.forge_driver import AppKeys, ForgeDriver, launched_forge
+from tests.forge_driver import AppKeys, ForgeDriver, Person, launched_forge
 from tests.whole.story import Story
 
 _numbers = itertools.count(1)
@@ -54,14 +59,44 @@ class Town:
         path = self.folder / "bot.log"
         return path.read_text("utf-8", "replace") if path.exists() else ""
 
-    async def story(self, files: Mapping[str, str], *, private: bool = True) -> Story:
-        """A new owner with a repository of these files on `main`, and the App installed."""
-        number = next(_numbers)
-        owner = await self.forge.user(f"owner{number}-{os.getpid()}")
-        repository = await self.forge.repository(owner, "shop", private=private)
+    async def person(self, name: str, *, kind: str = "User") -> Person:
+        """Somebody new whose login begins with this name."""
+        return await self.forge.user(f"{name}{next(_numbers)}-{os.getpid()}", kind=kind)
+
+    async def story(
+        self,
+        files: Mapping[str, str],
+        *,
+        private: bool = True,
+        roles: Mapping[str, str] | None = None,
+        **permissions: str,
+    ) -> Story:
+        """A new owner with a repository of these files on `main`, and the App installed.
+
+        `roles` maps logins to what they may do; `writer="write"` makes such a person: `story.people["writer"]`.
+        """
+        owner = await self.person("owner")
+        people = {name: await self.person(name) for name in permissions}
+        roles = {**(roles or {}), **{people[name].login: role for name, role in permissions.items()}}
+        repository = await self.forge.repository(owner, "shop", private=private, permissions=roles)
         await self.forge.install(self.app, owner, [repository])
         await repository.push(files)
-        return Story(self, repository)
+        return Story(self, repository, people)
+
+    async def deliver(
+        self, event: str, body: bytes, *, guid: str | None = None, secret: str | None = None
+    ) -> httpx.Response:
+        """POST a delivery to the bot, signed with the App's webhook secret or with another one."""
+        key = (self.app.webhook_secret if secret is None else secret).encode()
+        headers = {
+            "Content-Type": "application/json",
+            "X-GitHub-Event": event,
+            "X-GitHub-Delivery": guid or str(uuid.uuid4()),
+            "X-Hub-Signature-256": f"sha256={hmac.new(key, body, hashlib.sha256).hexdigest()}",
+        }
+        async with httpx.AsyncClient(trust_env=False) as client:
+            url = f"http://127.0.0.1:{self.settings['PREVIEW_PORT']}/webhooks/github"
+            return await client.post(url, content=body, headers=headers)
 
 
 @asynccontextmanager
