@@ -20,7 +20,6 @@ import requests
 from github import Auth, Github, GithubException, UnknownObjectException
 from github.GithubRetry import GithubRetry
 from github.PullRequest import PullRequest as GithubPull
-from github.Repository import Repository as GithubRepository
 
 from bot.errors import GitHubUnavailable, OperatorFault, SourceUnavailable
 from bot.preview import CommitSha, PullRequest, RepoId, RepoName, Repository
@@ -64,16 +63,15 @@ class GitHub:
     async def repository(self, repo_id: RepoId, installation_id: int | None) -> Repository | None:
         """A repository by its number, under its name of today; None when it is gone or hidden from us."""
         found = await self._maybe(installation_id, lambda gh: _unlazy(gh.get_repo(repo_id)))
-        return _repository(found, installation_id) if found else None
+        return _repository(found.raw_data, installation_id) if found else None
 
-    async def pull(self, repository: Repository, number: int) -> PullRequest | None:
-        """A pull request as it is now; None when there is none of that number."""
+    async def pull(self, repo_id: RepoId, number: int, installation_id: int | None) -> PullRequest | None:
+        """A pull request as it is now, with its repository; None when there is none, or the repository is gone.
 
-        def read(gh: Github) -> GithubPull:
-            return _unlazy(gh.get_repo(repository.name).get_pull(number))
-
-        found = await self._maybe(repository.installation_id, read)
-        return _pull(found, repository) if found else None
+        Asked for by the repository's number, so that no rename comes in between.
+        """
+        found = await self._maybe(installation_id, lambda gh: _unlazy(gh.get_repo(repo_id).get_pull(number)))
+        return _pull(found, installation_id) if found else None
 
     async def may_write(self, repository: Repository, login: str) -> bool:
         """Whether this person has permission to write. Membership words of a payload prove nothing; this does."""
@@ -242,15 +240,15 @@ def _unlazy(thing: T) -> T:
     return thing
 
 
-def _repository(found: GithubRepository, installation_id: int | None) -> Repository:
-    return Repository(RepoId(found.id), RepoName(found.full_name), found.clone_url, found.private, installation_id)
+def _repository(raw: dict[str, Any], installation_id: int | None) -> Repository:
+    return Repository(RepoId(raw["id"]), RepoName(raw["full_name"]), raw["clone_url"], raw["private"], installation_id)
 
 
-def _pull(found: GithubPull, repository: Repository) -> PullRequest:
+def _pull(found: GithubPull, installation_id: int | None) -> PullRequest:
     raw = found.raw_data
     head, author = raw["head"], raw.get("user") or {}
     return PullRequest(
-        repository=repository,
+        repository=_repository(raw["base"]["repo"], installation_id),
         number=raw["number"],
         title=raw["title"],
         open=raw["state"] == "open",

@@ -1,7 +1,9 @@
 """From a delivery to a decision, and from a decision to a workflow. Everything that wakes us ends here."""
 
+import asyncio
 import json
 import uuid
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,9 +12,9 @@ import structlog
 from bot import commands, policy, workflow
 from bot.comments import refusal, refusal_marker
 from bot.context import Context
-from bot.events import CommentCreated, Event, Ignored, Origin, PullRequestChanged
+from bot.events import CommentCreated, Event, Ignored, PullRequestChanged
 from bot.inbox import Stored
-from bot.preview import Preview, PullRequest, Repository, StopReason
+from bot.preview import Preview, PullRequest, RepoId, Repository, StopReason
 
 log = structlog.get_logger()
 
@@ -45,6 +47,7 @@ class Intake:
         """`decode` turns an event's name and raw body into an Event; it lives with the webhook."""
         self._context = context
         self._decode = decode
+        self._turns: weakref.WeakValueDictionary[tuple[RepoId, int], asyncio.Lock] = weakref.WeakValueDictionary()
 
     async def act(self, stored: Stored) -> str:
         """Do what a delivery asks for; a few words for the log come back. Raises WorldFault to be called again."""
@@ -61,14 +64,19 @@ class Intake:
             case _:
                 return f"ignored: {type(event).__name__} asks for nothing yet"
 
-    async def look(self, repository: Repository, number: int, seen_at: float) -> str:
+    async def look(self, repo_id: RepoId, number: int, installation_id: int | None, seen_at: float) -> str:
         """Compare a pull request as it is now with its preview, and do what is missing."""
-        pull = await self._context.github.pull(repository, number)
-        if pull is None:
-            return "no such pull request"
-        preview = await self._context.previews.find(repository.id, number)
-        rules = policy.Rules(drafts=self._context.settings.drafts, bots=self._context.settings.bots)
-        return await self.carry_out(policy.decide(pull, preview, rules), pull, seen_at)
+        async with self._turn(repo_id, number):
+            pull = await self._context.github.pull(repo_id, number, installation_id)
+            if pull is None:
+                return "no such pull request"
+            preview = await self._context.previews.find(repo_id, number)
+            rules = policy.Rules(drafts=self._context.settings.drafts, bots=self._context.settings.bots)
+            return await self.carry_out(policy.decide(pull, preview, rules), pull, seen_at)
+
+    def _turn(self, repo_id: RepoId, number: int) -> asyncio.Lock:
+        """One at a time per pull request: what was read must still hold when it is acted on."""
+        return self._turns.setdefault((repo_id, number), asyncio.Lock())
 
     async def carry_out(self, action: policy.Action, pull: PullRequest, seen_at: float) -> str:
         """Make a decision stand: first in the database, then as a workflow."""
@@ -104,22 +112,23 @@ class Intake:
         await workflow.begin_teardown(preview, preview.generation)
 
     async def _pull_request(self, event: PullRequestChanged, seen_at: float) -> str:
-        repository = await self._repository(event.origin)
-        return await self.look(repository, event.number, seen_at) if repository else "the repository is gone"
+        origin = event.origin
+        return await self.look(origin.repo_id, event.number, origin.installation_id, seen_at)
 
     async def _comment(self, event: CommentCreated, seen_at: float) -> str:
-        command = None if event.author_is_bot else commands.parse(event.body)
+        command = None if event.author_is_bot else await asyncio.to_thread(commands.parse, event.body)
         if command is None:
             return "ignored: no command"
-        repository = await self._repository(event.origin)
-        pull = await self._context.github.pull(repository, event.number) if repository else None
-        if repository is None or pull is None:
-            return "no such pull request"
-        may_write = await self._context.github.may_write(repository, event.author)
-        preview = await self._context.previews.find(repository.id, event.number)
-        action = policy.decide_command(command, pull, preview, may_write=may_write)
-        await self._acknowledge(action, repository, event)
-        return await self.carry_out(action, pull, seen_at)
+        origin, github = event.origin, self._context.github
+        async with self._turn(origin.repo_id, event.number):
+            pull = await github.pull(origin.repo_id, event.number, origin.installation_id)
+            if pull is None:
+                return "no such pull request"
+            may_write = await github.may_write(pull.repository, event.author)
+            preview = await self._context.previews.find(origin.repo_id, event.number)
+            action = policy.decide_command(command, pull, preview, may_write=may_write)
+            await self._acknowledge(action, pull.repository, event)
+            return await self.carry_out(action, pull, seen_at)
 
     async def _acknowledge(self, action: policy.Action, repository: Repository, event: CommentCreated) -> None:
         github = self._context.github
@@ -132,9 +141,6 @@ class Intake:
         seen = await github.find_comment(repository, event.number, refusal_marker(event.comment_id))
         if seen is None:
             await github.create_comment(repository, event.number, refusal(event.comment_id, action.reason))
-
-    async def _repository(self, origin: Origin) -> Repository | None:
-        return await self._context.github.repository(origin.repo_id, origin.installation_id)
 
     async def _operator(self, order: dict[str, int]) -> str:
         try:

@@ -17,6 +17,8 @@ from bot.store import now
 
 log = structlog.get_logger()
 
+CATCH_UP_SECONDS = 600
+"""How often to look at pull requests whose webhooks may have been lost."""
 KEEP_DELIVERIES_SECONDS = 8 * 24 * 3600
 """Longer than GitHub lets anybody redeliver one (3 days on github.com, 7 on GitHub Enterprise Server)."""
 
@@ -27,6 +29,7 @@ class Sweeper:
     def __init__(self, context: Context, intake: Intake) -> None:
         self._context = context
         self._intake = intake
+        self._caught_up = 0.0
 
     async def serve(self) -> None:
         """Sweep until cancelled. A sweep that fails is logged, and the next one tries again."""
@@ -52,7 +55,21 @@ class Sweeper:
             await context.sandboxes.destroy(name)
         for preview in await context.previews.all(unreported=True):
             context.reporter.touch(preview.id)
+        await self._catch_up()
         await context.store.run(lambda db: prune(db, now() - KEEP_DELIVERIES_SECONDS))
+
+    async def _catch_up(self) -> None:
+        """Look at the pull requests themselves: a delivery may have been lost while nobody listened.
+
+        At the start and then now and again, for each look costs a request.
+        """
+        if now() - self._caught_up < CATCH_UP_SECONDS:
+            return
+        for preview in await self._context.previews.all():
+            if preview.wanted:
+                repository = preview.repository
+                await self._intake.look(repository.id, preview.number, repository.installation_id, now())
+        self._caught_up = now()
 
     async def _repair(self, preview: Preview, standing: set[str]) -> None:
         """Go on with a decision whose workflow is lost, take down what nobody wants, tell of what ended by itself."""

@@ -23,14 +23,14 @@ async def test_a_pull_request_is_read_with_all_that_policy_asks(github, shop):
     number = await shop.driver.open_pull("change", title="A change", draft=True)
     await shop.driver.label(number, "ui", "wip")
     await shop.driver.lock(number)
-    pull = await github.pull(shop.known, number)
+    pull = await github.pull(shop.known.id, number, shop.known.installation_id)
     assert (pull.number, pull.title, pull.open, pull.draft, pull.locked) == (number, "A change", True, True, True)
     assert (pull.author, pull.author_is_bot, pull.from_fork) == (shop.owner.login, False, False)
     assert (pull.head_sha, pull.head_ref, pull.base_ref) == (sha, "change", "main")
     assert pull.labels == {"ui", "wip"}
     await shop.driver.close(number)
-    assert not (await github.pull(shop.known, number)).open
-    assert await github.pull(shop.known, 999) is None
+    assert not (await github.pull(shop.known.id, number, shop.known.installation_id)).open
+    assert await github.pull(shop.known.id, 999, shop.known.installation_id) is None
 
 
 async def test_a_fork_s_pull_request_stays_one_when_the_fork_is_deleted(as_app, open_shop, forge):
@@ -40,10 +40,10 @@ async def test_a_fork_s_pull_request_stays_one_when_the_fork_is_deleted(as_app, 
     await fork.push({"a": "1"}, branch="change")
     number = await shop.driver.open_pull(f"{stranger.login}:change", by=stranger)
     github = as_app(shop.app)
-    pull = await github.pull(shop.known, number)
+    pull = await github.pull(shop.known.id, number, shop.known.installation_id)
     assert (pull.from_fork, pull.head_repo_id, pull.author) == (True, fork.id, stranger.login)
     await fork.delete()
-    pull = await github.pull(shop.known, number)
+    pull = await github.pull(shop.known.id, number, shop.known.installation_id)
     assert (pull.from_fork, pull.head_repo_id) == (True, None)
 
 
@@ -148,7 +148,9 @@ async def test_calls_at_the_same_time_never_get_each_other_s_answers(github, sho
     await shop.driver.git(clone, "push", "--quiet", "origin", *branches, by=shop.owner)
     numbers = [await shop.driver.open_pull(f"branch{count}", title=f"Title {count}") for count in range(16)]
     for _ in range(3):
-        pulls = await asyncio.gather(*(github.pull(shop.known, number) for number in numbers))
+        pulls = await asyncio.gather(
+            *(github.pull(shop.known.id, number, shop.known.installation_id) for number in numbers)
+        )
         assert [(pull.number, pull.title) for pull in pulls] == [
             (number, f"Title {count}") for count, number in enumerate(numbers)
         ]

@@ -2,11 +2,11 @@
 
 The file that CRASH_FILE names holds the point; it is removed just before, so that it happens once. The points:
 
-    act:before       a delivery is stored, and nothing was done about it
-    decide:after     the decision stands in the database, and no workflow was started
-    STEP:before      of a workflow's step, before it begins
-    STEP:effect      its work is done, and nothing remembers that
-    STEP:after       its result is recorded, and the next has not begun
+    act:before        a delivery is stored, and nothing was done about it
+    decide:after      the decision stands in the database, and no workflow was started
+    KIND/STEP:before  of a workflow's step (launch/fetch, teardown/tell, …), before it begins
+    KIND/STEP:effect  its work is done, and nothing remembers that
+    KIND/STEP:after   its result is recorded, and the next has not begun
 """
 
 import os
@@ -25,8 +25,11 @@ Call = Callable[..., Awaitable[Any]]
 
 def crash(point: str) -> None:
     """Die here, if this is the point."""
+    from dbos import DBOS
+
     order = Path(os.environ["CRASH_FILE"])
-    if order.exists() and order.read_text() == point:
+    kind = (DBOS.workflow_id or "").partition(":")[0]
+    if order.exists() and order.read_text() in {point, f"{kind}/{point}"}:
         order.unlink()
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -27,8 +27,9 @@ APP = {
     "page.txt": "first ",
 }
 BEGINNING = ("act:before", "decide:after")
-LAUNCH = (*BEGINNING, *(f"{phase}:{when}" for phase in PHASES for when in ("before", "effect", "after")), "tell:before")
-TEARDOWN = (*BEGINNING, "destroy:before", "destroy:after", "tell:before", "tell:after")
+MOMENTS = ("before", "effect", "after")
+LAUNCH = (*BEGINNING, *(f"launch/{phase}:{when}" for phase in PHASES for when in MOMENTS), "launch/tell:before")
+TEARDOWN = (*BEGINNING, *(f"teardown/{step}:{when}" for step in ("destroy", "tell") for when in ("before", "after")))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -34,7 +34,7 @@ async def colleague(shared_town: Town) -> AsyncIterator[Annex]:
     await bot.stop()
 
 
-@pytest.mark.parametrize("point", ["install:before", "check:effect"])
+@pytest.mark.parametrize("point", ["launch/install:before", "launch/check:effect"])
 async def test_a_dead_bots_launch_goes_on_in_its_colleague(shared_town: Town, colleague: Annex, point: str):
     bot = shared_town.bot
     assert bot
