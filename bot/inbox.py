@@ -13,7 +13,7 @@ import sqlalchemy as sa
 import structlog
 from sqlalchemy.dialects import postgresql, sqlite
 
-from bot.errors import PreviewError, WorldFault
+from bot.errors import OperatorFault, PreviewError, WorldFault
 from bot.store import Store, StoreUnavailable, now
 from bot.tables import delivery
 
@@ -110,9 +110,11 @@ class Inbox:
         bound = log.bind(delivery=stored.id, event_name=stored.event)
         try:
             outcome = await self._act(stored)
-        except WorldFault as error:
-            delay = error.retry_after or min(MAX_BACKOFF_SECONDS, 0.5 * 2**stored.attempts)
-            bound.warning("delivery.retry", reason=str(error), seconds=delay)
+        except (WorldFault, OperatorFault) as error:  # an operator mends it, and the delivery is not lost meanwhile
+            wanted = error.retry_after if isinstance(error, WorldFault) else None
+            delay = wanted or min(MAX_BACKOFF_SECONDS, 0.5 * 2 ** min(stored.attempts, 16))
+            tell = bound.warning if isinstance(error, WorldFault) else bound.error
+            tell("delivery.retry", reason=str(error), seconds=delay)
             await self._settle(stored, due_at=now() + delay, outcome=str(error))
         except Exception as error:
             bound.exception("delivery.failed")
