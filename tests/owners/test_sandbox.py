@@ -115,7 +115,8 @@ async def test_a_server_is_started_reached_and_ended(box):
 
 
 async def test_a_process_that_will_not_listen_is_killed_after_its_grace(box):
-    stubborn = await box.start(("sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"))
+    stubborn = await box.start(("sh", "-c", "trap '' TERM; echo trapped; while :; do sleep 0.1; done"))
+    await until(lambda: _holds(box, stubborn, "trapped\n"), what="the trap")
     await box.terminate(stubborn, grace=0.3)
     assert await box.exit_code(stubborn) == 137
 

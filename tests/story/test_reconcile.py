@@ -56,10 +56,14 @@ class World:
         self.store, self.sandboxes = store, sandboxes
         self.touched: list[int] = []
         self.stopped: list[tuple[StopReason, bool]] = []
+        self.looked_at: list[int] = []
         self.reporter = SimpleNamespace(touch=self.touched.append)
 
     async def stop(self, preview, reason, *, hold) -> None:
         self.stopped.append((reason, hold))
+
+    async def look(self, repo_id, number, installation_id, seen_at) -> None:
+        self.looked_at.append(number)
 
     async def sweep(self) -> None:
         await Sweeper(self, self).sweep()
@@ -153,6 +157,22 @@ async def test_nothing_of_a_fork_runs_while_it_waits(world, launched, commit, wo
     await world.decisions.await_approval(launched, commit.sha, requested_at=2.0)
     await world.sweep()
     assert (await world.sandboxes.names(), workflows.begun) == ([], [])
+
+
+async def test_pull_requests_with_a_preview_are_looked_at_at_the_start_and_then_seldom(world, launched, monkeypatch):
+    sweeper = Sweeper(world, world)
+    await sweeper.sweep()
+    await sweeper.sweep()
+    assert world.looked_at == [3]
+    monkeypatch.setattr(reconcile, "CATCH_UP_SECONDS", 0)
+    await sweeper.sweep()
+    assert world.looked_at == [3, 3]
+
+
+async def test_a_pull_request_whose_preview_nobody_wants_is_not_looked_at(world, launched):
+    await world.decisions.stop(launched, StopReason.COMMAND, hold=True)
+    await world.sweep()
+    assert world.looked_at == []
 
 
 async def test_what_was_not_told_is_told(world, launched):

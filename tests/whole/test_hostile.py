@@ -17,7 +17,7 @@ NOSY = r"""
 exec 2>&1
 env; git remote -v; git config --list --show-origin; cat .git/config .git/FETCH_HEAD .git/logs/HEAD
 for file in /proc/*/environ /proc/*/cmdline /proc/*/mountinfo /proc/self/status; do tr '\0' '\n' <"$file"; done
-cat /etc/passwd /root/.gitconfig /run/agent.py "$HOME"/.netrc "$HOME"/.git-credentials /proc/1/environ
+cat /etc/passwd ~root/.gitconfig /run/agent.py "$HOME"/.netrc "$HOME"/.git-credentials /proc/1/environ
 find / -xdev -newer .git/HEAD -type f -size -64k 2>/dev/null | head -500 | while read -r file; do cat "$file"; done
 ls -lR /tmp /run /vercel /opt | head -2000
 echo broken >.git/config.lock; echo '[credential] helper = "!env >/tmp/stolen"' >>.git/config
@@ -80,7 +80,7 @@ def leaks(town: Town, text: str) -> list[str]:
     known = secrets(town)
     assert len(known) > 10
     forms = {form: secret for secret in known for form in (secret, *_base64(secret))}
-    return [secret for form, secret in forms.items() if form in text]
+    return sorted({secret for form, secret in forms.items() if form in text})
 
 
 def _base64(secret: str) -> list[str]:
