@@ -8,6 +8,7 @@ Inside and below
     seccomp      the system call filter
     netlink      all traffic of a network namespace led to two listeners
     bubblewrap   the command line
+    overlay      a disk over layers
     rootfs       what a command finds around its own disk
     probe        what a sandbox looks like from inside, for the start-up check
 
@@ -23,8 +24,9 @@ One sandbox
 
 All sandboxes
     records, storage    what survives a restart
+    layers, snapshots, retention, family    disks that are kept, and shared
     workshop            what they are all made with
-    sandbox, sandboxes  lifecycle
+    sandbox, sandboxes, first_record        lifecycle
     listing             pages
     isolation           whether this machine isolates at all
     wire, api/          the protocol

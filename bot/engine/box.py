@@ -13,6 +13,7 @@ from bot.engine.egress import Egress
 from bot.engine.errors import AgentGone, LaunchError
 from bot.engine.guest import Guest, memory_file
 from bot.engine.launcher import Launched, Launcher
+from bot.engine.overlay import Overlay
 from bot.engine.policy import NetworkPolicy
 from bot.engine.rootfs import Rootfs
 from bot.engine.seccomp import build_filter
@@ -50,8 +51,11 @@ async def launch(
     limits: Mapping[str, int],
     policy: NetworkPolicy,
     group: Group | None = None,
+    overlay: Overlay | None = None,
 ) -> Box:
     """Start a sandbox on `disk` (a path as the launcher sees it), whose whole is limited by `group`.
+
+    An `overlay` appears at `disk` for this sandbox alone.
 
     Raises `LaunchError` with the kernel's own words.
     """
@@ -61,7 +65,8 @@ async def launch(
     sent = [their_complaints, theirs.detach(), *_descriptions(launcher, surroundings, disk)]
     argv = bubblewrap.command(_place(launcher, surroundings.bwrap), surroundings.python)
     try:
-        launched = await launcher.sandbox(argv, limits=limits, doors=group.doors if group else [], descriptors=sent)
+        doors = group.doors if group else []
+        launched = await launcher.sandbox(argv, limits=limits, doors=doors, descriptors=sent, overlay=overlay)
     except AgentGone:
         guest.close()
         os.close(complaints)

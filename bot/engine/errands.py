@@ -1,4 +1,4 @@
-"""Short programs that the engine itself runs inside a sandbox: fed with input, their words collected, not recorded."""
+"""Short programs that the engine itself runs, inside a sandbox or beside it: their words are not recorded."""
 
 import asyncio
 import os
@@ -6,6 +6,8 @@ from collections.abc import AsyncIterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.engine.guest import Guest
+from bot.engine.launcher import Launcher
+from bot.engine.overlay import Overlay
 from bot.engine.pipes import PipeReader, PipeWriter, make_pipe
 
 _MOST_OUTPUT = 1 << 16
@@ -59,6 +61,37 @@ async def run_errand(
     finally:
         reader.close()
         writer.close()
+
+
+async def run_on_host(
+    launcher: Launcher,
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    folder: str | None = None,
+    overlay: Overlay | None = None,
+) -> Ended:
+    """Run a program of the host as the sandboxes' user, to its end or until this is cancelled."""
+    collected = bytearray()
+    reading, writing = os.pipe2(os.O_CLOEXEC)
+    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    reader = PipeReader(reading, lambda data: collected.extend(data[: _MOST_OUTPUT - len(collected)]))
+    try:
+        try:
+            streams = [nothing, writing, writing]
+            launched = await launcher.command(argv, env=env or {}, folder=folder, streams=streams, overlay=overlay)
+        finally:
+            os.close(writing)
+            os.close(nothing)
+        try:
+            code = await asyncio.shield(launched.ended)
+        except asyncio.CancelledError:
+            await launcher.kill(launched)
+            raise
+        reader.drain()
+        return Ended(code, collected.decode(errors="replace"))
+    finally:
+        reader.close()
 
 
 async def _feed(writer: PipeWriter, feed: AsyncIterable[bytes] | None) -> None:

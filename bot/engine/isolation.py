@@ -69,7 +69,8 @@ async def start_launcher(settings: Settings, surroundings: Rootfs) -> Launcher:
 async def inspect_sandbox(settings: Settings, launcher: Launcher, surroundings: Rootfs) -> Isolation:
     """Raises `IsolationError` if a sandbox cannot be made, or does not hold what it promises."""
     folder = SandboxFolder(settings.sandboxes / f"check_{uuid4().hex}")
-    folder.create(settings.user)
+    folder.create()
+    folder.create_disk(settings.user)
     trash = Trash(settings, launcher)
     try:
         found = await _look_around(settings, launcher, surroundings, folder)

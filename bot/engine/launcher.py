@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bot.engine.channel import Channel, Message, close_all
 from bot.engine.errors import AgentGone, EngineError
+from bot.engine.overlay import Overlay
 
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = ("-m", "bot.engine.zygote")
@@ -68,20 +69,36 @@ class Launcher:
         return launcher
 
     async def sandbox(
-        self, argv: Sequence[str], *, limits: Mapping[str, int], doors: Sequence[str], descriptors: Sequence[int]
+        self,
+        argv: Sequence[str],
+        *,
+        limits: Mapping[str, int],
+        doors: Sequence[str],
+        descriptors: Sequence[int],
+        overlay: Overlay | None = None,
     ) -> Launched:
         """Start bubblewrap in a fresh user and network namespace, below the control groups that `doors` lead into.
 
-        `descriptors` are as in `zygote._become_sandbox`.
+        `descriptors` are as in `zygote._become_sandbox`; `overlay` is mounted for it first.
         """
         request = {"do": "sandbox", "argv": list(argv), "limits": dict(limits), "doors": list(doors)}
-        return await self._launch(request, descriptors)
+        return await self._launch({**request, **_mounted(overlay)}, descriptors)
 
     async def command(
-        self, argv: Sequence[str], *, env: Mapping[str, str], folder: str | None, streams: Sequence[int]
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        folder: str | None,
+        streams: Sequence[int],
+        overlay: Overlay | None = None,
     ) -> Launched:
-        """Start a program of the host with exactly `env`; `streams` are its standard input, output and error."""
-        return await self._launch({"do": "command", "argv": list(argv), "env": dict(env), "folder": folder}, streams)
+        """Start a program of the host with exactly `env`; `streams` are its standard input, output and error.
+
+        With an `overlay` it runs in namespaces of its own, where that is mounted.
+        """
+        request = {"do": "command", "argv": list(argv), "env": dict(env), "folder": folder}
+        return await self._launch({**request, **_mounted(overlay)}, streams)
 
     async def kill(self, launched: Launched) -> None:
         """End it and its process group, and wait until it is gone."""
@@ -116,3 +133,7 @@ class Launcher:
             if not ended.done():
                 ended.set_result(-9)
         self._running.clear()
+
+
+def _mounted(overlay: Overlay | None) -> Message:
+    return {"overlay": dict(overlay.request())} if overlay else {}

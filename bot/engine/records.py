@@ -1,5 +1,6 @@
-"""What the engine remembers across restarts: sandboxes, their sessions and their commands, as JSON files."""
+"""What the engine remembers across restarts: sandboxes, their sessions and commands, and snapshots, as JSON files."""
 
+import errno
 import os
 import time
 from dataclasses import dataclass
@@ -41,8 +42,28 @@ class SessionRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Layer:
+    """A folder of files that never changes again, and the `size` in bytes of what it adds to those below it."""
+
+    id: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """The newest `count` snapshots of a sandbox are kept for `expiration` ms from their last use, 0 for ever."""
+
+    count: int
+    expiration: int | None = None
+    delete_evicted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class SandboxRecord:
-    """`routes` maps a port inside to the host's port; `repository` is the base name of what was cloned."""
+    """`routes` maps a port inside to the host's port; `repository` is the base name of what was cloned.
+
+    A session starts from `current_snapshot`, unless the disk has changes that no snapshot has: those lie over `layers`.
+    """
 
     id: str
     name: str
@@ -61,6 +82,10 @@ class SandboxRecord:
     routes: dict[int, int]
     repository: str | None
     sessions: tuple[SessionRecord, ...]
+    layers: tuple[Layer, ...] = ()
+    current_snapshot: str | None = None
+    snapshot_expiration: int | None = None
+    retention: Retention | None = None
 
     @property
     def session(self) -> SessionRecord:
@@ -81,6 +106,39 @@ class CommandRecord:
     ended_at: int | None = None
 
 
+class Method(StrEnum):
+    """Who wanted a snapshot: somebody who asked for it, or a persistent sandbox that was stopped."""
+
+    MANUAL = "manual"
+    AUTOMATIC = "automatic"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRecord:
+    """The topmost of `layers` is its own, the others it shares. `expiration` is milliseconds from `last_used_at`.
+
+    `boot` is the boot of the machine in which the layer was written, none as soon as it is safe on disk.
+    """
+
+    id: str
+    sandbox: str
+    sandbox_name: str
+    session_id: str
+    repository: str | None
+    layers: tuple[Layer, ...]
+    method: Method
+    created_at: int
+    updated_at: int
+    last_used_at: int
+    expiration: int
+    parent: str | None
+    boot: str | None
+
+    @property
+    def expires_at(self) -> int | None:
+        return self.last_used_at + self.expiration if self.expiration else None
+
+
 def new_session(timeout: int) -> SessionRecord:
     return SessionRecord(id=f"sess_{uuid4().hex}", status=Status.PENDING, timeout=timeout, requested_at=now())
 
@@ -90,15 +148,16 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-Record = TypeVar("Record", SandboxRecord, CommandRecord)
+Record = TypeVar("Record", SandboxRecord, CommandRecord, SnapshotRecord)
 
 
-def save(path: Path, record: SandboxRecord | CommandRecord) -> None:
-    """Replace the file in one step: a crash leaves the old record or the new one."""
-    fresh = path.with_suffix(".new")
+def save(path: Path, record: SandboxRecord | CommandRecord | SnapshotRecord) -> None:
+    """Replace the file in one step: a crash or a full disk leaves the old record or the new one."""
+    fresh, content = path.with_suffix(".new"), msgspec.json.encode(record)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        os.write(descriptor, msgspec.json.encode(record))
+        if os.write(descriptor, content) != len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(fresh))
     finally:
         os.close(descriptor)
     fresh.replace(path)

@@ -8,11 +8,22 @@ from typing import Any
 import structlog
 
 from bot.engine.box import Box, launch
-from bot.engine.errors import sandbox_stopped
+from bot.engine.errors import ApiError, sandbox_stopped
 from bot.engine.history import CommandHistory
+from bot.engine.layers import disk_use
 from bot.engine.limits import process_limits
 from bot.engine.policy import NetworkPolicy
-from bot.engine.records import ENDED, SandboxRecord, SessionRecord, Status, new_session, now, save
+from bot.engine.records import (
+    ENDED,
+    Method,
+    SandboxRecord,
+    SessionRecord,
+    SnapshotRecord,
+    Status,
+    new_session,
+    now,
+    save,
+)
 from bot.engine.relay import Relay
 from bot.engine.rootfs import CWD
 from bot.engine.storage import SandboxFolder
@@ -33,10 +44,11 @@ class Sandbox:
         self.box: Box | None = None
         self.relays: dict[int, Relay] = {}
         self.commands = CommandHistory(self.folder.commands)
+        self.workshop.snapshots.hold(record)
         self._turn = asyncio.Lock()
         self._beginning: asyncio.Task[None] | None = None
         self._expiry: asyncio.TimerHandle | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -44,8 +56,9 @@ class Sandbox:
 
     @property
     def can_resume(self) -> bool:
-        """Whether there is a disk that a session has once run on; a failed start leaves half of one."""
-        return self.folder.disk.is_dir() and any(session.started_at for session in self.record.sessions)
+        """Whether there is a snapshot, or a disk that a session has once run on; a failed start leaves half of one."""
+        has_run = any(session.started_at for session in self.record.sessions)
+        return self.workshop.snapshots.has(self.record.current_snapshot) or (self.folder.disk.is_dir() and has_run)
 
     @property
     def has_died(self) -> bool:
@@ -66,17 +79,44 @@ class Sandbox:
             self._beginning = asyncio.create_task(self._begin(provision))
         return self._beginning
 
-    async def stop(self, outcome: Status = Status.STOPPED) -> None:
-        """End the session, also one that is only starting. Nothing to end is fine."""
+    async def stop(self, outcome: Status = Status.STOPPED, *, keep: bool = True) -> SnapshotRecord | None:
+        """End the session, also one that is only starting. Nothing to end is fine.
+
+        What a persistent sandbox has is kept in a snapshot, unless it is not to `keep` anything.
+        """
         if self._beginning and not self._beginning.done():
             self._beginning.cancel()
             await asyncio.wait([self._beginning])
         async with self._turn:
-            await self._end(outcome)
+            if not await self._end(Status.STOPPING):
+                return None
+            taken = None
+            try:
+                if self.record.persistent and keep:
+                    taken = await self._take(Method.AUTOMATIC, None)
+            except OSError as error:  # nothing is lost: the next session goes on with the disk as it is
+                log.error("no snapshot is taken", sandbox=self.record.id, reason=str(error))  # noqa: TRY400
+            self._finish(outcome)
+            return taken
 
-    async def close(self) -> None:
+    async def snapshot(self, session_id: str, expiration: int | None) -> SnapshotRecord:
+        """End the session and keep its disk. Raises `ApiError` 410 when it does not run, 507 on a full disk."""
+        await self.running(session_id)
+        async with self._turn:
+            if session_id != self.record.session.id or not await self._end(Status.SNAPSHOTTING):
+                raise sandbox_stopped(session_id)
+            try:
+                return await self._take(Method.MANUAL, expiration)
+            except OSError as error:
+                raise ApiError(
+                    507, "insufficient_storage", f"the snapshot cannot be written: {error.strerror}"
+                ) from error
+            finally:
+                self._finish(Status.STOPPED)
+
+    async def close(self, *, keep: bool = True) -> None:
         """Stop, and give the host's ports back."""
-        await self.stop()
+        await self.stop(keep=keep)
         for relay in self.relays.values():
             await relay.close()
         self.relays.clear()
@@ -102,8 +142,16 @@ class Sandbox:
             self._later(self.relays.pop(port).close())
         self.record = replace(self.record, routes={port: relay.host_port for port, relay in self.relays.items()})
 
+    def start_from(self, snapshot: str) -> None:
+        """Let the next session start from this snapshot; raises `ApiError` 410 when there is no such."""
+        self.workshop.snapshots.use(snapshot)
+        if self.record.status in ENDED:
+            self.workshop.trash.discard(self.folder, keep_record=True)
+        self.change(current_snapshot=snapshot)
+
     def change(self, **changes: Any) -> None:
         self.record = replace(self.record, **changes, updated_at=now())
+        self.workshop.snapshots.hold(self.record)
         try:
             save(self.folder.record, self.record)
         except OSError as error:
@@ -140,6 +188,9 @@ class Sandbox:
             self.change(sessions=(*earlier, fresh), status=Status.PENDING, status_updated_at=now())
         limits = process_limits(self.workshop.settings, self.record.memory)
         try:
+            if not self.folder.disk.is_dir():
+                self.change(layers=self.workshop.snapshots.use(self.record.current_snapshot).layers)
+            overlay = await self.workshop.snapshots.layers.prepare(self.folder, self.record.layers)
             return await launch(
                 self.workshop.launcher,
                 self.workshop.surroundings,
@@ -147,6 +198,7 @@ class Sandbox:
                 limits=limits,
                 policy=self.record.policy,
                 group=self.workshop.group_of(self.record),
+                overlay=overlay,
             )
         except BaseException:
             self._mark(Status.FAILED, stopped_at=now())
@@ -167,10 +219,11 @@ class Sandbox:
             log.warning("sandbox ended by itself", sandbox=self.record.id)
             await self.stop(Status.ABORTED)
 
-    async def _end(self, outcome: Status) -> None:
+    async def _end(self, meanwhile: Status) -> bool:
+        """End all processes; false when there are none. `_finish` is to follow."""
         if self.box is None:
-            return
-        self._mark(Status.STOPPING)
+            return False
+        self._mark(meanwhile)
         if self._expiry:
             self._expiry.cancel()
         box, self.box = self.box, None
@@ -178,6 +231,17 @@ class Sandbox:
         for relay in self.relays.values():
             await relay.disconnect()
         await self.commands.all_ended()
+        return True
+
+    async def _take(self, method: Method, expiration: int | None) -> SnapshotRecord:
+        snapshots = self.workshop.snapshots
+        size = await asyncio.to_thread(disk_use, self.folder.disk)
+        taken = snapshots.take(self.record, self.folder, size, method, expiration)
+        self.change(current_snapshot=taken.id, layers=())
+        snapshots.retain(self.record)
+        return taken
+
+    def _finish(self, outcome: Status) -> None:
         self._mark(outcome, stopped_at=now())
         if not self.record.persistent:
             self.workshop.trash.discard(self.folder, keep_record=True)
@@ -197,7 +261,7 @@ class Sandbox:
         *earlier, last = self.record.sessions
         return (*earlier, replace(last, **changes))
 
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
-        task: asyncio.Task[None] = asyncio.create_task(work)
+    def _later(self, work: Coroutine[Any, Any, object]) -> None:
+        task: asyncio.Task[object] = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

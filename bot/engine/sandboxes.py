@@ -9,16 +9,17 @@ from uuid import uuid4
 import structlog
 
 from bot.engine.errors import ApiError, EngineError, not_found
+from bot.engine.first_record import first_record, inherit, resources
 from bot.engine.limits import require_disk
-from bot.engine.records import ENDED, SandboxRecord, Status, load, new_session, now, save
+from bot.engine.records import ENDED, SandboxRecord, Status, load, now, save
 from bot.engine.sandbox import Provision, Sandbox
-from bot.engine.sources import provide, repository_name
+from bot.engine.snapshots import Snapshots
+from bot.engine.sources import provide
 from bot.engine.storage import SandboxFolder
 from bot.engine.wire import CreateBody, GitSource, SnapshotSource, TarballSource, UpdateBody
 from bot.engine.workshop import Workshop
 
 log = structlog.get_logger()
-DEFAULT_VCPUS, MEMORY_PER_VCPU = 2, 2048
 
 
 class Sandboxes:
@@ -29,38 +30,41 @@ class Sandboxes:
         self._by_name: dict[str, Sandbox] = {}
         self._late: set[asyncio.Task[None]] = set()
 
+    @property
+    def snapshots(self) -> Snapshots:
+        return self._workshop.snapshots
+
     def remember(self) -> None:
         """Take over what an earlier engine left: its sandboxes are stopped now, their files are there."""
+        self.snapshots.remember()
         for folder in sorted(self._workshop.settings.sandboxes.iterdir()):
             record = load(folder / "sandbox.json", SandboxRecord)
             if record is None:
                 log.warning("a sandbox without a record is removed", folder=folder.name)
                 self._workshop.trash.discard(SandboxFolder(folder))
                 continue
-            sandbox = Sandbox(self._workshop, _ended(record))
+            if record.status not in ENDED:
+                record = _ended(self.snapshots.finish(record, SandboxFolder(folder)))
+            sandbox = Sandbox(self._workshop, record)
             sandbox.open_routes(record.routes)
             sandbox.change()
             self._by_name[record.name] = sandbox
+        self.snapshots.start()
 
     async def create(self, body: CreateBody) -> Sandbox:
-        """Raises `ApiError`: 409 for a taken name, 400 with the reason when the source cannot be had."""
-        settings, name = self._workshop.settings, body.name or f"sbx-{uuid4().hex[:12]}"
-        if name in self._by_name:
-            raise ApiError(409, "conflict", f"a sandbox named {name} exists")
+        """Raises `ApiError`: 409 for a taken name, 400 or 410 when the source cannot be had, 507 on a full disk."""
+        record = first_record(body, self._free_name(body.name))
         if isinstance(body.source, SnapshotSource):
-            raise ApiError(410, "snapshot_not_found", f"snapshot {body.source.snapshot_id} not found")
-        record = _first_record(body, name)
-        require_disk(settings.data, settings.disk_floor)
-        sandbox = self._by_name[name] = Sandbox(self._workshop, record)
-        try:
-            sandbox.folder.create(settings.user)
-            sandbox.open_routes(body.ports)
-            save(sandbox.folder.record, sandbox.record)
-            await self._begin(sandbox, self._provision(sandbox, body.source))
-        except BaseException:
-            await self._remove(sandbox)
-            raise
-        return sandbox
+            return await self._add(self._upon(record, body.source.snapshot_id), body.ports)
+        return await self._add(record, body.ports, body.source)
+
+    async def fork(self, name: str, body: CreateBody) -> Sandbox:
+        """A new sandbox like this one where `body` does not differ, with the files of its current snapshot."""
+        parent = self.get(name).record
+        record = inherit(first_record(body, self._free_name(body.name)), parent, body.model_fields_set)
+        if parent.current_snapshot:
+            record = self._upon(record, parent.current_snapshot)
+        return await self._add(record, body.ports if "ports" in body.model_fields_set else list(parent.routes))
 
     async def resume(self, name: str) -> tuple[Sandbox, bool]:
         """A sandbox with a running session, and whether that was started now.
@@ -93,9 +97,14 @@ class Sandboxes:
 
     def update(self, sandbox: Sandbox, body: UpdateBody) -> None:
         """Save what is given; the running session keeps its environment, time limit and policy."""
-        changes = body.model_dump(include={"timeout", "env", "tags", "persistent"}, exclude_none=True)
+        saved_as_sent = {"timeout", "env", "tags", "persistent", "snapshot_expiration"}
+        changes = body.model_dump(include=saved_as_sent, exclude_none=True)
+        if "keep_last_snapshots" in body.model_fields_set:
+            changes["retention"] = body.keep_last_snapshots.parse() if body.keep_last_snapshots else None
+        if body.current_snapshot_id is not None:
+            sandbox.start_from(body.current_snapshot_id)
         if body.resources:
-            vcpus, memory = _resources(body.resources.vcpus or sandbox.record.vcpus, body.resources.memory)
+            vcpus, memory = resources(body.resources.vcpus or sandbox.record.vcpus, body.resources.memory)
             changes |= {"vcpus": vcpus, "memory": memory}
         if body.network_policy:
             changes["policy"] = body.network_policy.parse()
@@ -103,9 +112,12 @@ class Sandboxes:
             sandbox.open_routes(body.ports)
         sandbox.change(**changes)
 
-    async def destroy(self, name: str) -> Sandbox:
+    async def destroy(self, name: str, *, with_snapshots: bool = False) -> Sandbox:
+        """Its snapshots stay until they expire; `with_snapshots` only those that other sandboxes start from do."""
         sandbox = self.get(name)
         await self._remove(sandbox)
+        if with_snapshots:
+            self.snapshots.delete_orphans(sandbox.record)
         return sandbox
 
     async def close(self) -> None:
@@ -113,6 +125,34 @@ class Sandboxes:
         ends = await asyncio.gather(*(sandbox.close() for sandbox in self.all()), return_exceptions=True)
         for failure in filter(None, ends):
             log.error("a sandbox could not be stopped", reason=repr(failure))
+
+    def _free_name(self, wanted: str | None) -> str:
+        name = wanted or f"sbx-{uuid4().hex[:12]}"
+        if name in self._by_name:
+            raise ApiError(409, "conflict", f"a sandbox named {name} exists")
+        return name
+
+    def _upon(self, record: SandboxRecord, snapshot_id: str) -> SandboxRecord:
+        snapshot = self.snapshots.use(snapshot_id)
+        return replace(record, current_snapshot=snapshot.id, layers=snapshot.layers, repository=snapshot.repository)
+
+    async def _add(
+        self, record: SandboxRecord, ports: Sequence[int], source: GitSource | TarballSource | None = None
+    ) -> Sandbox:
+        settings = self._workshop.settings
+        require_disk(settings.data, settings.disk_floor)
+        sandbox = self._by_name[record.name] = Sandbox(self._workshop, record)
+        try:
+            sandbox.folder.create()
+            if record.current_snapshot is None:
+                sandbox.folder.create_disk(settings.user)
+            sandbox.open_routes(ports)
+            save(sandbox.folder.record, sandbox.record)
+            await self._begin(sandbox, self._provision(sandbox, source))
+        except BaseException:
+            await self._remove(sandbox)
+            raise
+        return sandbox
 
     async def _begin(self, sandbox: Sandbox, provision: Provision | None) -> None:
         """Wait until the session runs, or leave it pending when that takes longer than clients wait for an answer."""
@@ -148,43 +188,14 @@ class Sandboxes:
 
     async def _remove(self, sandbox: Sandbox) -> None:
         self._by_name.pop(sandbox.record.name, None)
-        await sandbox.close()
+        await sandbox.close(keep=False)
         if sandbox.folder.path.exists():
             self._workshop.trash.discard(sandbox.folder)
-
-
-def _first_record(body: CreateBody, name: str) -> SandboxRecord:
-    vcpus, memory = _resources(body.resources.vcpus or DEFAULT_VCPUS, body.resources.memory)
-    created = now()
-    return SandboxRecord(
-        id=f"sbx_{uuid4().hex}",
-        name=name,
-        project=body.project_id,
-        status=Status.PENDING,
-        created_at=created,
-        updated_at=created,
-        status_updated_at=created,
-        persistent=body.persistent,
-        timeout=body.timeout,
-        vcpus=vcpus,
-        memory=memory,
-        env=body.env,
-        tags=body.tags,
-        policy=body.network_policy.parse(),
-        routes={},
-        repository=repository_name(body.source.url) if isinstance(body.source, GitSource) else None,
-        sessions=(new_session(body.timeout),),
-    )
-
-
-def _resources(vcpus: int, memory: int | None) -> tuple[int, int]:
-    return vcpus, memory or vcpus * MEMORY_PER_VCPU
+        self.snapshots.release(sandbox.record)
 
 
 def _ended(record: SandboxRecord) -> SandboxRecord:
     """What a record says once its engine is gone: a session that ran has stopped, one that was starting has failed."""
-    if record.status in ENDED:
-        return record
     status = Status.FAILED if record.status is Status.PENDING else Status.STOPPED
     session = replace(record.session, status=status, stopped_at=now())
     return replace(record, status=status, status_updated_at=now(), sessions=(*record.sessions[:-1], session))

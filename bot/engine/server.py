@@ -24,9 +24,11 @@ from bot.engine.cgroups import ControlGroups
 from bot.engine.errors import DataFolderInUse, IsolationError
 from bot.engine.isolation import inspect_sandbox, start_launcher
 from bot.engine.launcher import Launcher
+from bot.engine.layers import Layers
 from bot.engine.limits import raise_descriptor_limit
 from bot.engine.sandboxes import Sandboxes
 from bot.engine.settings import DEFAULT_USER, Settings
+from bot.engine.snapshots import Snapshots
 from bot.engine.storage import Trash, lock
 from bot.engine.workshop import Workshop
 
@@ -99,7 +101,9 @@ async def open_engine(settings: Settings, host: str) -> AsyncIterator[tuple[Sand
         groups = ControlGroups.find()
         if groups:
             stack.callback(groups.close)
-        sandboxes = Sandboxes(Workshop(settings, launcher, surroundings, trash, host, groups))
+        snapshots = Snapshots(settings.snapshots, await Layers.open(settings, launcher, trash))
+        stack.push_async_callback(snapshots.close)
+        sandboxes = Sandboxes(Workshop(settings, launcher, surroundings, trash, snapshots, host, groups))
         stack.push_async_callback(sandboxes.close)
         sandboxes.remember()
         yield sandboxes, launcher

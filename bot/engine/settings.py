@@ -25,6 +25,14 @@ class Settings:
         return self.data / "sandboxes"
 
     @property
+    def snapshots(self) -> Path:
+        return self.data / "snapshots"
+
+    @property
+    def layers(self) -> Path:
+        return self.data / "layers"
+
+    @property
     def tools(self) -> Path:
         return self.data / "tools"
 

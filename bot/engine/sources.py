@@ -15,15 +15,13 @@ from urllib.parse import urlsplit
 import httpx
 
 from bot.engine.box import Box
-from bot.engine.errands import Ended, run_errand
+from bot.engine.errands import Ended, run_errand, run_on_host
 from bot.engine.errors import ApiError, bad_request
 from bot.engine.launcher import Launcher
-from bot.engine.pipes import PipeReader
 from bot.engine.rootfs import CWD
 from bot.engine.wire import GitSource, TarballSource
 
 _FULL_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_MOST_COMPLAINTS = 1 << 14
 _MAGIC = {b"\x1f\x8b": "--gzip", b"BZ": "--bzip2", b"\xfd7": "--xz", b"\x28\xb5": "--zstd"}
 
 
@@ -139,31 +137,14 @@ async def _prepend(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[by
 
 
 async def _git(launcher: Launcher, argv: list[str], environment: dict[str, str], folder: str) -> None:
-    reading, writing = os.pipe2(os.O_CLOEXEC)
-    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    said = bytearray()
-    reader = PipeReader(reading, lambda data: said.extend(data[: _MOST_COMPLAINTS - len(said)]))
-    try:
-        try:
-            launched = await launcher.command(argv, env=environment, folder=folder, streams=[nothing, writing, writing])
-        finally:
-            os.close(writing)
-            os.close(nothing)
-        try:
-            code = await asyncio.shield(launched.ended)
-        except asyncio.CancelledError:
-            await launcher.kill(launched)
-            raise
-        reader.drain()
-    finally:
-        reader.close()
-    if code:
-        raise ApiError(400, "git_clone_failed", _reason(bytes(said), argv))
+    ended = await run_on_host(launcher, argv, env=environment, folder=folder)
+    if ended.code:
+        raise ApiError(400, "git_clone_failed", _reason(ended.output, argv))
 
 
-def _reason(said: bytes, argv: list[str]) -> str:
+def _reason(said: str, argv: list[str]) -> str:
     """git's own words; an URL with credentials in it loses them."""
-    words = re.sub(r"(\w+://)[^/@\s]+@", r"\1", said.decode(errors="replace")).strip()
+    words = re.sub(r"(\w+://)[^/@\s]+@", r"\1", said).strip()
     return words or f"git {argv[1]} failed"
 
 

@@ -17,7 +17,11 @@ _TRAVERSABLE = 0o711  # the sandboxes' user must get through to what is its own,
 
 @dataclass(frozen=True, slots=True)
 class SandboxFolder:
-    """Where one sandbox lives. `disk` is what it sees as its own and holds the folders `sandbox` and `home`."""
+    """Where one sandbox lives.
+
+    `disk` is what it sees as its own, with the folders `sandbox` and `home`: all of it, or what differs from the layers
+    below; then the kernel needs `work` beside it.
+    """
 
     path: Path
 
@@ -33,13 +37,25 @@ class SandboxFolder:
     def disk(self) -> Path:
         return self.path / "disk"
 
-    def create(self, owner: int) -> None:
+    @property
+    def work(self) -> Path:
+        return self.path / "work"
+
+    def create(self) -> None:
         self.path.mkdir(mode=_TRAVERSABLE)
         self.commands.mkdir(mode=0o700)
+
+    def create_disk(self, owner: int) -> None:
+        """An empty disk of its own."""
         for folder in (self.disk, self.disk / "sandbox", self.disk / "home"):
-            folder.mkdir(mode=0o700)
-            if os.getuid() == 0:
-                os.chown(folder, owner, owner)
+            make_for(folder, owner)
+
+
+def make_for(folder: Path, owner: int) -> None:
+    """A folder that only the sandboxes' user can enter."""
+    folder.mkdir(mode=0o700)
+    if os.getuid() == 0:
+        os.chown(folder, owner, owner)
 
 
 def lock(settings: Settings) -> int:
@@ -47,7 +63,7 @@ def lock(settings: Settings) -> int:
 
     Raises `DataFolderInUse`.
     """
-    for folder in (settings.data, settings.sandboxes, settings.trash):
+    for folder in (settings.data, settings.sandboxes, settings.snapshots, settings.layers, settings.trash):
         folder.mkdir(mode=_TRAVERSABLE, parents=True, exist_ok=True)
         folder.chmod(folder.stat().st_mode | 0o011)
     descriptor = os.open(settings.data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -68,13 +84,15 @@ class Trash:
 
     def discard(self, folder: SandboxFolder, *, keep_record: bool = False) -> None:
         """Throw away all of a sandbox, or only its disk."""
-        place = self._settings.trash / uuid4().hex
-        place.mkdir(mode=_TRAVERSABLE)
-        if folder.disk.exists():
-            folder.disk.rename(place / "disk")
+        place = self._throw(folder.disk, folder.work)
         if not keep_record:
             folder.path.rename(place / "rest")
         self._remove_soon(place)
+
+    def discard_folders(self, *folders: Path) -> None:
+        """Throw away what belongs to the sandboxes' user."""
+        if any(folder.exists() for folder in folders):
+            self._remove_soon(self._throw(*folders))
 
     def empty(self) -> None:
         """Go on where an earlier engine was interrupted."""
@@ -84,6 +102,15 @@ class Trash:
     async def close(self) -> None:
         await asyncio.gather(*self._removals, return_exceptions=True)
 
+    def _throw(self, *folders: Path) -> Path:
+        place = self._settings.trash / uuid4().hex
+        place.mkdir(mode=_TRAVERSABLE)
+        make_for(place / "theirs", self._settings.user)
+        for number, folder in enumerate(folders):
+            if folder.exists():
+                folder.rename(place / "theirs" / str(number))
+        return place
+
     def _remove_soon(self, folder: Path) -> None:
         task = asyncio.create_task(self._remove(folder))
         self._removals.add(task)
@@ -91,8 +118,8 @@ class Trash:
 
     async def _remove(self, folder: Path) -> None:
         """What the sandbox made is removed by its own user, read-only folders included, and the rest by us."""
-        disk = f"{self._launcher.folders['data']}/trash/{folder.name}/disk"
-        for argv in (["/bin/chmod", "-R", "u+rwX", disk], ["/bin/rm", "-rf", disk]):
+        theirs = f"{self._launcher.folders['data']}/trash/{folder.name}/theirs"
+        for argv in (["/bin/chmod", "-R", "u+rwX", theirs], ["/bin/rm", "-rf", theirs]):
             await self._run_quietly(argv)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic.alias_generators import to_camel
 
 from bot.engine.policy import Mode, NetworkPolicy, parse_subnet
+from bot.engine.records import Retention
 
 MOST_PORTS = 15
 _RESERVED_NAMES = frozenset({"sessions", "snapshots", "drives", "tree"})  # words of the API's own paths
@@ -20,6 +21,7 @@ Ports = Annotated[list[Port], Field(max_length=MOST_PORTS)]
 Environment = dict[Annotated[str, Field(pattern=r"^[^=\x00]+$")], Annotated[str, Field(pattern=r"^[^\x00]*$")]]
 Tags = Annotated[dict[str, str], Field(max_length=20)]
 Milliseconds = Annotated[int, Field(ge=1000, le=365 * 24 * 3600 * 1000)]
+Lifetime = Annotated[int, Field(ge=0, le=10 * 366 * 24 * 3600 * 1000)]  # milliseconds, 0 for ever
 Path = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00]+$")]
 
 
@@ -98,6 +100,15 @@ class PolicyBody(Body):
         return NetworkPolicy(Mode.CUSTOM, domains, tuple(self.subnets.allow), tuple(self.subnets.deny))
 
 
+class RetentionBody(Body):
+    count: Annotated[int, Field(ge=1, le=100)]
+    expiration: Lifetime | None = None
+    delete_evicted: bool = True
+
+    def parse(self) -> Retention:
+        return Retention(self.count, self.expiration, self.delete_evicted)
+
+
 class CreateBody(Body):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")] | None = None
     project_id: str = ""
@@ -109,6 +120,8 @@ class CreateBody(Body):
     tags: Tags = {}
     network_policy: PolicyBody = PolicyBody(mode=Mode.ALLOW_ALL)
     persistent: bool = True
+    snapshot_expiration: Lifetime | None = None
+    keep_last_snapshots: RetentionBody | None = None
 
     @model_validator(mode="after")
     def name_is_free_to_use(self) -> "CreateBody":
@@ -127,6 +140,13 @@ class UpdateBody(Body):
     tags: Tags | None = None
     network_policy: PolicyBody | None = None
     persistent: bool | None = None
+    snapshot_expiration: Lifetime | None = None
+    keep_last_snapshots: RetentionBody | None = None
+    current_snapshot_id: str | None = None
+
+
+class SnapshotBody(Body):
+    expiration: Lifetime | None = None
 
 
 class CommandBody(Body):

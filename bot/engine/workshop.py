@@ -8,6 +8,7 @@ from bot.engine.limits import MEGABYTE
 from bot.engine.records import SandboxRecord
 from bot.engine.rootfs import Rootfs
 from bot.engine.settings import Settings
+from bot.engine.snapshots import Snapshots
 from bot.engine.storage import Trash
 
 
@@ -19,6 +20,7 @@ class Workshop:
     launcher: Launcher
     surroundings: Rootfs
     trash: Trash
+    snapshots: Snapshots
     host: str
     groups: ControlGroups | None
 

@@ -33,7 +33,7 @@ _FALLBACK_PORTS = (80, 443)
 _PARKING = 200  # above every target number, so that moving descriptors never overwrites one
 
 _CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWNET = 0x20000, 0x10000000, 0x40000000
-_MS_BIND, _MS_REC, _MS_PRIVATE = 4096, 16384, 1 << 18
+_MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 4096, 16384, 1 << 18
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 # Directories that exist everywhere and that no program needs: one becomes our private meeting place.
 _MEETING_PLACES = ("/media", "/mnt", "/srv")
@@ -155,6 +155,9 @@ def _become(request: Request, descriptors: list[int], user: int) -> None:
 def _become_command(request: Request, streams: list[int]) -> None:
     for target, stream in enumerate(streams):
         os.dup2(stream, target)
+    if overlay := request.get("overlay"):
+        _own_namespaces(_CLONE_NEWUSER | _CLONE_NEWNS)
+        _mount(**overlay)
     if request.get("folder"):
         os.chdir(request["folder"])
     os.execve(request["argv"][0], request["argv"], request["env"])  # noqa: S606 - there is no shell
@@ -164,7 +167,10 @@ def _become_sandbox(request: Request, descriptors: list[int]) -> None:
     """Descriptors: where to complain, the agent's control socket, then what the bubblewrap arguments refer to."""
     complaints, control, *_ = descriptors
     os.dup2(complaints, 2)
-    _own_user_and_network()
+    overlay = request.get("overlay")
+    _own_namespaces(_CLONE_NEWUSER | _CLONE_NEWNET | (_CLONE_NEWNS if overlay else 0))
+    if overlay:
+        _mount(**overlay)
     for name, value in request["limits"].items():
         resource.setrlimit(getattr(resource, name), (value, value))
     with socket.socket(fileno=os.dup(control)) as channel:
@@ -175,12 +181,23 @@ def _become_sandbox(request: Request, descriptors: list[int]) -> None:
     os.execve(request["argv"][0], request["argv"], {})  # noqa: S606 - there is no shell
 
 
-def _own_user_and_network() -> None:
+def _own_namespaces(kinds: int) -> None:
     user, group = os.getuid(), os.getgid()
-    _check(_libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET))
+    _check(_libc.unshare(kinds))
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"0 {user} 1")
     Path("/proc/self/gid_map").write_text(f"0 {group} 1")
+
+
+def _mount(folder: str, target: str, options: str) -> None:
+    """Mount an overlay, seen by us and what we become only. The paths in it are relative to `folder`."""
+    os.chdir(folder)
+    kind = b"overlay"
+    try:
+        _check(_libc.mount(kind, target.encode(), kind, _MS_NOSUID | _MS_NODEV, options.encode()))
+    except OSError as error:
+        raise OSError(error.errno, f"cannot mount an overlay: {error.strerror}") from error
+    os.chdir("/")
 
 
 def _hand_over_network(channel: socket.socket) -> None:

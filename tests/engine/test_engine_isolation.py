@@ -34,7 +34,8 @@ async def open_box(data: Path) -> AsyncIterator[tuple[Box, Callable]]:
     surroundings = rootfs.prepare(settings)
     starter = await isolation.start_launcher(settings, surroundings)
     folder = SandboxFolder(settings.sandboxes / "box")
-    folder.create(settings.user)
+    folder.create()
+    folder.create_disk(settings.user)
     disk = f"{starter.folders['data']}/sandboxes/box/disk"
     box = await launch(starter, surroundings, disk=disk, limits=process_limits(settings, 2048), policy=NetworkPolicy())
 

@@ -150,10 +150,3 @@ async def test_commands_on_a_stopped_sandbox_resume_it_once(client: SandboxClien
     assert [one.stdout for one in ran] == ["hi\n"] * 5
     assert len({handle.current_session.id for handle in handles}) == 1
     assert len([session async for session in client.query_sessions(name=sandbox.name)]) == 2
-
-
-async def test_what_is_not_supported_says_so(client: SandboxClient, sandbox: Sandbox) -> None:
-    with pytest.raises(SandboxApiError) as refused:
-        await sandbox.snapshot()
-    assert (refused.value.status_code, refused.value.code) == (400, "not_supported")
-    assert [snapshot async for snapshot in client.query_snapshots(name=sandbox.name)] == []

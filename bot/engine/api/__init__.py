@@ -6,8 +6,7 @@ from litestar import Litestar, Request, Router, get, post
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
 
-from bot.engine.api import commands, doors, sandboxes, sessions
-from bot.engine.api.answers import Json, page_json
+from bot.engine.api import commands, doors, sandboxes, sessions, snapshots
 from bot.engine.errors import AgentGone, ApiError, bad_request
 from bot.engine.sandboxes import Sandboxes
 
@@ -19,16 +18,8 @@ def health() -> dict[str, str]:
     return {"status": "ok"}
 
 
-@get("/v2/sandboxes/snapshots", sync_to_thread=False)
-def list_snapshots() -> Json:
-    """A persistent sandbox keeps its disk, and nothing else is kept: there are no snapshots to list."""
-    return page_json("snapshots", [], None)
-
-
 @post(
     [
-        "/v2/sandboxes/{name:str}/fork",
-        "/v2/sandboxes/sessions/{session_id:str}/snapshot",
         "/v2/sandboxes/sessions/{session_id:str}/interactive",
     ],
     sync_to_thread=False,
@@ -46,8 +37,8 @@ def create_app(everything: Sandboxes, token: str) -> Litestar:
     api = Router(
         PREFIX,
         route_handlers=[
-            *(sandboxes.router, sessions.router, commands.router),
-            *(list_snapshots, refuse_what_is_not_supported),
+            *(sandboxes.router, sessions.router, commands.router, snapshots.router),
+            refuse_what_is_not_supported,
         ],
         guards=[doors.token_guard(token)],
         dependencies={"sandboxes": Provide(provide_sandboxes, sync_to_thread=False)},

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bot.engine.policy import Mode, NetworkPolicy
-from bot.engine.records import CommandRecord, SandboxRecord, SessionRecord
+from bot.engine.records import CommandRecord, Retention, SandboxRecord, SessionRecord, SnapshotRecord
 from bot.engine.rootfs import CWD
 from bot.engine.sandbox import Sandbox
 
@@ -44,6 +44,27 @@ def sandbox_json(record: SandboxRecord) -> Json:
             "tags": record.tags,
             **_machine(record),
             "timeout": record.timeout,
+            "currentSnapshotId": record.current_snapshot,
+            "snapshotExpiration": record.snapshot_expiration,
+            "keepLastSnapshots": _retention_json(record.retention) if record.retention else None,
+        }
+    )
+
+
+def snapshot_json(record: SnapshotRecord) -> Json:
+    return _present(
+        {
+            "id": record.id,
+            "sourceSessionId": record.session_id,
+            "region": _REGION,
+            "status": "created",
+            "sizeBytes": sum(layer.size for layer in record.layers),
+            "createdAt": record.created_at,
+            "updatedAt": record.updated_at,
+            "expiresAt": record.expires_at,
+            "lastUsedAt": record.last_used_at,
+            "creationMethod": record.method.value,
+            "parentId": record.parent,
         }
     )
 
@@ -111,6 +132,11 @@ def policy_json(policy: NetworkPolicy) -> Json:
 
 def error_json(code: str, message: str) -> Json:
     return {"error": {"code": code, "message": message}}
+
+
+def _retention_json(retention: Retention) -> Json:
+    kept = {"count": retention.count, "expiration": retention.expiration, "deleteEvicted": retention.delete_evicted}
+    return _present(kept)
 
 
 def _machine(record: SandboxRecord) -> Json:

@@ -1,4 +1,4 @@
-"""Routes about sandboxes by name: create, get, list, update, destroy."""
+"""Routes about sandboxes by name: create, get, list, update, fork, destroy."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ _ORDERS: dict[str, Callable[[Sandbox], Key]] = {
     "createdAt": lambda sandbox: (sandbox.record.created_at, sandbox.record.name),
     "name": lambda sandbox: (sandbox.record.name, sandbox.record.name),
     "statusUpdatedAt": lambda sandbox: (sandbox.record.status_updated_at, sandbox.record.name),
-    "currentSnapshotId": lambda sandbox: ("", sandbox.record.name),
+    "currentSnapshotId": lambda sandbox: (sandbox.record.current_snapshot or "", sandbox.record.name),
 }
 
 
@@ -28,6 +28,11 @@ _ORDERS: dict[str, Callable[[Sandbox], Key]] = {
 async def create_sandbox(request: AnyRequest, sandboxes: Sandboxes) -> Json:
     sandbox = await sandboxes.create(await read_body(request, CreateBody))
     return sandbox_answer(sandbox, resumed=False)
+
+
+@post("/v2/sandboxes/{name:str}/fork", status_code=200)
+async def fork_sandbox(request: AnyRequest, sandboxes: Sandboxes, name: str) -> Json:
+    return sandbox_answer(await sandboxes.fork(name, await read_body(request, CreateBody)), resumed=False)
 
 
 @get("/v2/sandboxes")
@@ -69,8 +74,12 @@ async def update_sandbox(request: AnyRequest, sandboxes: Sandboxes, name: str) -
 
 
 @delete("/v2/sandboxes/{name:str}", status_code=200)
-async def destroy_sandbox(sandboxes: Sandboxes, name: str) -> Json:
-    sandbox = await sandboxes.destroy(name)
+async def destroy_sandbox(
+    sandboxes: Sandboxes,
+    name: str,
+    with_snapshots: Annotated[bool, QueryParameter(name="deleteOrphanSnapshots")] = False,
+) -> Json:
+    sandbox = await sandboxes.destroy(name, with_snapshots=with_snapshots)
     record = sandbox.record
     return {
         "sandbox": sandbox_json(record),
@@ -78,4 +87,9 @@ async def destroy_sandbox(sandboxes: Sandboxes, name: str) -> Json:
     }
 
 
-router = Router("/", route_handlers=[create_sandbox, list_sandboxes, get_sandbox, update_sandbox, destroy_sandbox])
+router = Router(
+    "/",
+    route_handlers=[
+        *(create_sandbox, fork_sandbox, list_sandboxes, get_sandbox, update_sandbox, destroy_sandbox),
+    ],
+)

@@ -8,7 +8,7 @@ from litestar.params import QueryParameter
 from litestar.response import Stream
 
 from bot.engine import files
-from bot.engine.api.answers import Json, page_json, routes_json, sandbox_json, session_json
+from bot.engine.api.answers import Json, page_json, routes_json, sandbox_json, session_json, snapshot_json
 from bot.engine.api.doors import read_body
 from bot.engine.errors import bad_request, not_found
 from bot.engine.listing import cut_page
@@ -51,9 +51,9 @@ async def get_session(sandboxes: Sandboxes, session_id: str) -> Json:
 async def stop_session(sandboxes: Sandboxes, session_id: str) -> Json:
     """An earlier session is stopped already, and so may be the current one: that is success as well."""
     sandbox = sandboxes.of_session(session_id)
-    if sandbox.record.session.id == session_id:
-        await sandbox.stop()
-    return {**_session_answer(sandbox, session_id), "sandbox": sandbox_json(sandbox.record)}
+    taken = await sandbox.stop() if sandbox.record.session.id == session_id else None
+    snapshot = {"snapshot": snapshot_json(taken)} if taken else {}
+    return {**_session_answer(sandbox, session_id), "sandbox": sandbox_json(sandbox.record), **snapshot}
 
 
 @post("/v2/sandboxes/sessions/{session_id:str}/extend-timeout", status_code=200)
