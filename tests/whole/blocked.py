@@ -1,6 +1,7 @@
 """Launches that stay in one phase for minutes, unless they are cut short."""
 
 from tests.whole.apps import app, page
+from tests.whole.processes import running
 from tests.whole.story import Story
 
 PHASES = ("fetching", "installing", "preparing", "starting")
@@ -21,5 +22,5 @@ async def blocked(story: Story, phase: str) -> str:
         command = {"installing": "install", "preparing": "setup", "starting": "start"}[phase]
         await story.open_pull(app("Older", scripts={word: MINUTES}, **{command: f"sh {word}"}))
         await story.reads(_SIGNS[phase], story.sha)
-    await story.runs(word)
+    await running(word)
     return word

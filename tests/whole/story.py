@@ -3,8 +3,6 @@
 import html
 import re
 from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -182,14 +180,6 @@ class Story:
 
         await until(absent, what=f"{self.sandbox} to be gone", deadline=PATIENCE)
 
-    async def runs(self, word: str) -> None:
-        """Wait until a process on this machine, in a sandbox or not, has this word in its command line."""
-
-        async def found() -> bool:
-            return bool(processes(word))
-
-        await until(found, what=f"a process with {word!r}", deadline=PATIENCE)
-
     @property
     def sandbox(self) -> str:
         """The sandbox's name."""
@@ -206,12 +196,3 @@ class Story:
         body = re.sub(r"\d+\.\d s", "N s", body)
         body = re.sub(r" \((?:fetch|install|prepare|start) N s[^)]*\)", " (PARTS)", body)
         return re.sub(r"\b[0-9a-f]{40}\b", "SHA", body.replace(self.sha, "HEAD"))
-
-
-def processes(word: str) -> list[str]:
-    """The command lines of this machine's processes, those in sandboxes included, that hold this word."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):  # it has ended meanwhile
-            found.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
-    return [line for line in found if word in line]

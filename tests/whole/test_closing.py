@@ -1,11 +1,14 @@
 """A closed pull request has no preview, whatever was going on when it was closed."""
 
+import asyncio
+
 import pytest
 
 from tests.whole import texts
 from tests.whole.apps import PAGE, page
 from tests.whole.blocked import NOTES, PHASES, blocked
-from tests.whole.story import Story, processes
+from tests.whole.processes import processes
+from tests.whole.story import Story
 from tests.whole.town import Town, settled
 
 pytestmark = [pytest.mark.bwrap, pytest.mark.asyncio(loop_scope="session")]
@@ -28,14 +31,16 @@ async def test_closing_ends_a_launch_that_is(town: Town, phase: str):
     assert not [body for body in await story.told() if "🔴" in body or "🟢" in body]
 
 
-@pytest.mark.parametrize("moment", range(6))
-async def test_closing_at_any_moment_leaves_nothing(town: Town, moment: int):
-    story = await town.story(PAGE)
-    await story.open_pull(page("One"))
-    await story.reads("| Commit |")
-    await settled(moment * 0.15)
-    await story.close()
-    await removed(story)
+async def test_closing_at_any_moment_leaves_nothing(town: Town):
+    async def one(moment: float) -> None:
+        story = await town.story(PAGE)
+        await story.open_pull(page("One"))
+        await story.reads("| Commit |")
+        await settled(moment)
+        await story.close()
+        await removed(story)
+
+    await asyncio.gather(*(one(moment * 0.2) for moment in range(6)))
 
 
 async def test_closing_during_an_update_ends_it_and_what_ran_before(town: Town):

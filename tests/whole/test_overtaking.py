@@ -1,10 +1,13 @@
 """The newest commit wins, whatever the older one is busy with, and nothing of the older one is left."""
 
+import asyncio
+
 import pytest
 
 from tests.whole.apps import PAGE, app, page
 from tests.whole.blocked import NOTES, PHASES, blocked
-from tests.whole.story import Story, processes
+from tests.whole.processes import processes, running
+from tests.whole.story import Story
 from tests.whole.town import Town, settled
 
 pytestmark = [pytest.mark.bwrap, pytest.mark.asyncio(loop_scope="session")]
@@ -34,7 +37,7 @@ async def test_a_push_overtakes_an_update_in_place(town: Town):
     await story.ready()
     word = f"blocked-{story.repository.id}"
     older = await story.push(app("Never", setup=f"sh {word}", scripts={word: "sleep 300\n"}))
-    await story.runs(word)
+    await running(word)
     await story.push(app("Newer", scripts={word: None}))
     assert "<h1>Newer</h1>" in await story.page(await story.ready())
     assert processes(word) == []
@@ -51,14 +54,16 @@ async def test_of_three_quick_pushes_the_last_one_stands(town: Town):
     assert shown == sorted(shown, key=[first, second, third].index)
 
 
-@pytest.mark.parametrize("moment", range(6))
-async def test_pushes_at_any_moment_end_with_the_newest(town: Town, moment: int):
-    story = await town.story(PAGE)
-    await story.open_pull(page("One"))
-    await story.reads("| Commit |")
-    await settled(moment * 0.15)
-    await story.push(page("Two"))
-    assert "<h1>Two</h1>" in await story.page(await story.ready())
+async def test_pushes_at_any_moment_end_with_the_newest(town: Town):
+    async def one(moment: float) -> None:
+        story = await town.story(PAGE)
+        await story.open_pull(page("One"))
+        await story.reads("| Commit |")
+        await settled(moment)
+        await story.push(page("Two"))
+        assert "<h1>Two</h1>" in await story.page(await story.ready())
+
+    await asyncio.gather(*(one(moment * 0.2) for moment in range(6)))
 
 
 async def test_a_branch_that_is_forced_back_shows_the_older_commit_again(town: Town):

@@ -13,6 +13,12 @@ def ready(detected: str, *notes: str, how: str = "Ready", parts: bool = True) ->
     return f"{MARKER}### 🟢 [Open the preview](URL)\n\n| | |\n| --- | --- |\n{rows}\n{_listed(notes)}{foot}"
 
 
+def under_way(what: str, *rows: str, commit: str = "HEAD") -> str:
+    """A launch in progress; `what` ends its heading, `rows` follow the commit's."""
+    table = "".join(f"| {row} |\n" for row in (f"Commit | {commit}", *rows))
+    return f"{MARKER}### 🟡 The preview {what} …\n\n| | |\n| --- | --- |\n{table}"
+
+
 def failed(while_: str, cause: str, *notes: str, remedy: str = "", detected: str = "", log: str = "") -> str:
     """A launch that failed; `while_` is the end of the heading."""
     parts = [f"{MARKER}### 🔴 The preview failed {while_}\n\n{cause}\n\n"]
