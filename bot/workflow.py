@@ -9,6 +9,7 @@ not take previews down.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 
 import structlog
@@ -39,6 +40,7 @@ def configure(context: Context, executor: str) -> None:
     """
     global _context  # noqa: PLW0603 - DBOS calls module-level functions, in this process only
     _context = context
+    logging.getLogger("dbos").addFilter(_worth_a_line)
     DBOS(
         config=DBOSConfig(
             name="branch-preview-bot",
@@ -50,6 +52,11 @@ def configure(context: Context, executor: str) -> None:
             log_level="WARNING",
         )
     )
+
+
+def _worth_a_line(record: logging.LogRecord) -> bool:
+    """A run that was cut short is nobody's fault; DBOS logs each as an error, with its traceback."""
+    return not (record.exc_info and isinstance(record.exc_info[1], dbos_error.DBOSAwaitedWorkflowCancelledError))
 
 
 def launch_dbos() -> None:

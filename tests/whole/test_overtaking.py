@@ -29,6 +29,7 @@ async def test_a_push_overtakes_a_launch_that_is(town: Town, phase: str):
     assert "<h1>Newer</h1>" in await story.page(url)
     await never_ready(story, older)
     assert (await town.sandboxes.names()).count(story.sandbox) == 1
+    assert "CancelledError" not in town.log(), "to be overtaken is no error"
 
 
 async def test_a_push_overtakes_an_update_in_place(town: Town):
