@@ -96,7 +96,9 @@ class Sandbox:
                     taken = await self._take(Method.AUTOMATIC, None)
             except OSError as error:  # nothing is lost: the next session goes on with the disk as it is
                 log.error("no snapshot is taken", sandbox=self.record.id, reason=str(error))  # noqa: TRY400
-            self._finish(outcome)
+            self._mark(outcome, stopped_at=now())
+            if not self.record.persistent:
+                self.workshop.trash.discard(self.folder, keep_record=True)
             return taken
 
     async def snapshot(self, session_id: str, expiration: int | None) -> SnapshotRecord:
@@ -108,11 +110,9 @@ class Sandbox:
             try:
                 return await self._take(Method.MANUAL, expiration)
             except OSError as error:
-                raise ApiError(
-                    507, "insufficient_storage", f"the snapshot cannot be written: {error.strerror}"
-                ) from error
+                raise ApiError(507, "insufficient_storage", f"the snapshot is not written: {error.strerror}") from error
             finally:
-                self._finish(Status.STOPPED)
+                self._mark(Status.STOPPED, stopped_at=now())  # and the disk stays, if there is no snapshot
 
     async def close(self, *, keep: bool = True) -> None:
         """Stop, and give the host's ports back."""
@@ -191,6 +191,8 @@ class Sandbox:
             if not self.folder.disk.is_dir():
                 self.change(layers=self.workshop.snapshots.use(self.record.current_snapshot).layers)
             overlay = await self.workshop.snapshots.layers.prepare(self.folder, self.record.layers)
+            if overlay is None:  # a disk that is whole, maybe since it has just been copied
+                self.change(layers=())
             return await launch(
                 self.workshop.launcher,
                 self.workshop.surroundings,
@@ -220,7 +222,7 @@ class Sandbox:
             await self.stop(Status.ABORTED)
 
     async def _end(self, meanwhile: Status) -> bool:
-        """End all processes; false when there are none. `_finish` is to follow."""
+        """End all processes; false when there are none."""
         if self.box is None:
             return False
         self._mark(meanwhile)
@@ -240,11 +242,6 @@ class Sandbox:
         self.change(current_snapshot=taken.id, layers=())
         snapshots.retain(self.record)
         return taken
-
-    def _finish(self, outcome: Status) -> None:
-        self._mark(outcome, stopped_at=now())
-        if not self.record.persistent:
-            self.workshop.trash.discard(self.folder, keep_record=True)
 
     def _arm_expiry(self) -> None:
         if self._expiry:
