@@ -2,7 +2,7 @@
 
 The file that CRASH_FILE names holds the point; it is removed just before, so that it happens once. The points:
 
-    act:before        a delivery is stored, and nothing was done about it
+    act:before        a pull request's delivery is stored, and nothing was done about it
     decide:after      the decision stands in the database, and no workflow was started
     KIND/STEP:before  of a workflow's step (launch/fetch, teardown/tell, …), before it begins
     KIND/STEP:effect  its work is done, and nothing remembers that
@@ -54,13 +54,21 @@ def arm() -> None:
     for name in PHASES:
         setattr(steps, name, dying(getattr(steps, name), after=f"{name}:effect"))
     from bot import workflow
+    from bot.inbox import Stored
     from bot.intake import Intake
 
     for name in (*PHASES, *ENDS):
         setattr(workflow, name, dying(getattr(workflow, name), before=f"{name}:before", after=f"{name}:after"))
     for name in ("launch", "stop"):
         setattr(Decisions, name, dying(getattr(Decisions, name), after="decide:after"))
-    Intake.act = dying(Intake.act, before="act:before")  # type: ignore[method-assign]
+    act = Intake.act
+
+    async def act_or_die(self: Intake, stored: Stored) -> str:
+        if stored.event == "pull_request":
+            crash("act:before")
+        return await act(self, stored)
+
+    Intake.act = act_or_die  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":
