@@ -97,5 +97,5 @@ def _launch(asked: str | None, pull: PullRequest, preview: Preview | None) -> Ac
             return Refuse(
                 f"The head has moved to {pull.head_sha}: look at it, then comment `/preview {pull.head_sha}`."
             )
-    stands = preview is not None and preview.launch is not None and preview.launch.phase is Phase.READY
-    return Launch(pull.head_sha, again=not stands, approved=pull.from_fork)
+    failed = preview is not None and preview.launch is not None and preview.launch.phase is Phase.FAILED
+    return Launch(pull.head_sha, again=failed, approved=pull.from_fork)
