@@ -17,7 +17,9 @@ One sandbox
     launcher     the engine's end of the zygote
     guest        the engine's hold on PID 1
     pipes, errands, processes, output, history, files, sources
-    policy, addresses, dns, egress      the way out
+    policy, rules, addresses, dns       what may leave
+    egress, destinations, outside       the way out
+    greeting, interception, http_stream, exchange, authority, trust     what connections say on it
     acceptor, pump, relay               the way in
     box          a running one: launched, answering, with its way out
     limits, cgroups     what it may use of the machine
@@ -29,6 +31,6 @@ All sandboxes
     sandbox, sandboxes, first_record        lifecycle
     listing             pages
     isolation           whether this machine isolates at all
-    wire, api/          the protocol
+    body, wire, policy_body, api/       the protocol
     server, settings    the process
 """

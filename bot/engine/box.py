@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from bot.engine import bubblewrap, rootfs
 from bot.engine.bubblewrap import Bind, Mounts
 from bot.engine.cgroups import Group
+from bot.engine.destinations import Gateway
 from bot.engine.egress import Egress
 from bot.engine.errors import AgentGone, LaunchError
 from bot.engine.guest import Guest, memory_file
@@ -20,6 +21,7 @@ from bot.engine.seccomp import build_filter
 
 _START_LIMIT = 20.0
 _END_LIMIT = 10.0
+_NO_GATEWAY = Gateway()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ async def launch(
     limits: Mapping[str, int],
     policy: NetworkPolicy,
     group: Group | None = None,
+    gateway: Gateway = _NO_GATEWAY,
     overlay: Overlay | None = None,
 ) -> Box:
     """Start a sandbox on `disk` (a path as the launcher sees it), whose whole is limited by `group`.
@@ -78,7 +81,13 @@ async def launch(
         await _until_ready(guest)
         names, *listeners = [socket.socket(fileno=descriptor) for descriptor in guest.network]
         guest.network.clear()
-        return Box(guest, Egress(names, listeners, policy, redirected=guest.redirected), launched, launcher, group)
+        return Box(
+            guest,
+            Egress(names, listeners, policy, redirected=guest.redirected, gateway=gateway),
+            launched,
+            launcher,
+            group,
+        )
     except BaseException as error:
         guest.close()
         await launcher.kill(launched)

@@ -1,41 +1,28 @@
-"""The way out of one sandbox: every connection and DNS question that leaves it ends here and is decided here."""
+"""The way out of one sandbox: every connection and DNS question that leaves it ends here and is decided here.
+
+A connection is judged by the name that it was made for, which its made-up address tells, and by where that name leads
+when it is made: an answer that was good for a moment opens nothing. A policy that is put in force cuts what it no
+longer allows and what it has other rules for; what it still allows goes on, whatever it said under the earlier one.
+"""
 
 import asyncio
 import socket
 import struct
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
 
-from bot.engine import addresses, dns
+from bot.engine import dns
 from bot.engine.acceptor import Acceptor
-from bot.engine.policy import Address, NetworkPolicy
+from bot.engine.destinations import Destination, Destinations, Gateway
+from bot.engine.interception import Interception
+from bot.engine.policy import NetworkPolicy
 from bot.engine.pump import close_with_reset, pump
 
 log = structlog.get_logger()
 _SO_ORIGINAL_DST = 80  # linux/netfilter_ipv4.h
-_CONNECT_LIMIT = 10.0
 _MOST_QUESTIONS = 256
-_MOST_LOOKUPS = 8
-# Of our own: the event loop's is shared with file work, and a sandbox can ask for many slow names.
-_RESOLVERS = ThreadPoolExecutor(max_workers=32, thread_name_prefix="resolve")
-
-
-LookUp = Callable[[str], Iterable[Address]]
-
-
-def look_up(name: str) -> Iterable[Address]:
-    """Raises `OSError` for a name without addresses."""
-    return [addresses.parse(str(info[4][0])) for info in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    name: str | None
-    address: Address
 
 
 class Egress:
@@ -48,12 +35,12 @@ class Egress:
         policy: NetworkPolicy,
         *,
         redirected: bool,
-        look_up: LookUp = look_up,
+        gateway: Gateway,
     ) -> None:
-        self._names, self._policy, self._redirected, self._look_up = names, policy, redirected, look_up
+        self._names, self._policy, self._redirected, self._gateway = names, policy, redirected, gateway
         self._book = dns.SyntheticNames()
-        self._targets: dict[asyncio.Task[Any], _Target] = {}
-        self._lookups = asyncio.Semaphore(_MOST_LOOKUPS)
+        self._destinations = Destinations(gateway)
+        self._live: dict[asyncio.Task[Any], Destination] = {}
         self._questions: set[asyncio.Task[None]] = set()
         names.settimeout(0)
         asyncio.get_running_loop().add_reader(names.fileno(), self._hear)
@@ -64,10 +51,11 @@ class Egress:
         return self._policy
 
     def change_policy(self, policy: NetworkPolicy) -> None:
-        """Put a policy in force; connections that it no longer allows are cut."""
-        self._policy = policy
-        for task, target in self._targets.items():
-            if not policy.permits(target.name, target.address):
+        """Put a policy in force; connections that it no longer allows, or has other rules for, are cut."""
+        earlier, self._policy = self._policy, policy
+        for task, to in self._live.items():
+            other_rules = to.name is not None and policy.rules_for(to.name) != earlier.rules_for(to.name)
+            if other_rules or not policy.permits(to.name, to.address):
                 task.cancel()
 
     async def close(self) -> None:
@@ -103,7 +91,7 @@ class Egress:
             return dns.refusal(question)
         if question.kind != dns.A:
             return dns.empty_answer(question)
-        if not any(self._may_connect(question.name, address) for address in await self._resolve(question.name)):
+        if not await self._destinations.of(question.name, "", self._policy):
             return dns.name_error(question)
         return dns.address_answer(question, self._book.address_of(question.name))
 
@@ -111,17 +99,15 @@ class Egress:
         """Connect to where the sandbox wanted to go, if it may, and carry. Whatever goes wrong is a reset inside."""
         whole = False
         try:
-            outside = await self._connect(*self._destination(inside))
-            try:
-                await pump(inside, outside)
-                whole = True
-            finally:
-                outside.close() if whole else close_with_reset(outside)
+            host, port = self._destination(inside)
+            await self._carry(inside, host, port)
+            whole = True
         except (OSError, TimeoutError) as error:
             log.debug("egress ended", reason=str(error))
         finally:
-            self._targets.pop(_current_task(), None)
-            inside.close() if whole else close_with_reset(inside)
+            self._live.pop(_current_task(), None)
+            if inside.fileno() >= 0:
+                inside.close() if whole else close_with_reset(inside)
 
     def _destination(self, inside: socket.socket) -> tuple[str, int]:
         if not self._redirected:
@@ -130,31 +116,29 @@ class Egress:
         port, address = struct.unpack("!2xH4s8x", inside.getsockopt(socket.SOL_IP, _SO_ORIGINAL_DST, 16))
         return socket.inet_ntoa(address), port
 
-    async def _connect(self, host: str, port: int) -> socket.socket:
+    async def _carry(self, inside: socket.socket, host: str, port: int) -> None:
+        name, policy = self._book.name_of(host), self._policy
+        connect = partial(self._connect, name, host, port)
+        if name is not None and policy.checks(name):
+            self._live[_current_task()] = Destination(name, None)
+            await Interception(self._gateway.authority, name, port, policy.rules_for(name), connect).carry(inside)
+            return
+        outside, whole = await connect(), False
+        try:
+            await pump(inside, outside)
+            whole = True
+        finally:
+            outside.close() if whole else close_with_reset(outside)
+
+    async def _connect(self, name: str | None, host: str, port: int) -> socket.socket:
         """Raises `OSError` when nothing that the policy allows answers."""
-        name = self._book.name_of(host)
-        candidates = [addresses.parse(host)] if name is None else await self._resolve(name)
-        for address in candidates:
-            if not self._may_connect(name, address):
-                continue
-            self._targets[_current_task()] = _Target(name, address)
+        for destination in await self._destinations.of(name, host, self._policy):
+            self._live[_current_task()] = destination
             try:
-                return await asyncio.wait_for(_connect(address, port), _CONNECT_LIMIT)
+                return await self._destinations.connect(destination, port)
             except (OSError, TimeoutError) as error:
-                log.debug("egress candidate failed", address=str(address), reason=str(error))
+                log.debug("egress candidate failed", to=str(destination), reason=str(error))
         raise ConnectionRefusedError(f"nothing allowed answers at {name or host}:{port}")
-
-    def _may_connect(self, name: str | None, address: Address) -> bool:
-        return self._policy.permits(name, address) and not addresses.is_refused(address)
-
-    async def _resolve(self, name: str) -> list[Address]:
-        """Addresses of a name as the host sees them, IPv4 first; none if it has none."""
-        async with self._lookups:
-            try:
-                found = await asyncio.get_running_loop().run_in_executor(_RESOLVERS, self._look_up, name)
-            except (OSError, UnicodeError):
-                return []
-        return sorted(set(found), key=lambda address: (address.version, int(address)))
 
 
 def _current_task() -> asyncio.Task[Any]:
@@ -162,14 +146,3 @@ def _current_task() -> asyncio.Task[Any]:
     if task is None:
         raise RuntimeError("a connection is served outside a task")
     return task
-
-
-async def _connect(address: Address, port: int) -> socket.socket:
-    connection = socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6)
-    connection.settimeout(0)
-    try:
-        await asyncio.get_running_loop().sock_connect(connection, (str(address), port))
-    except BaseException:
-        connection.close()
-        raise
-    return connection

@@ -5,6 +5,8 @@ from enum import StrEnum
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 
+from bot.engine.rules import DomainRules, Rule
+
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
@@ -17,12 +19,16 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NetworkPolicy:
-    """In custom mode `domains` (exact, `*.suffix`, or `*` for all) or the subnets `allow`; `deny` beats both."""
+    """In custom mode `domains` (exact, `*.suffix`, or `*` for all) or the subnets `allow`; `deny` beats both.
+
+    A suffix stands for names below it at any depth, and not for itself.
+    """
 
     mode: Mode = Mode.ALLOW_ALL
     domains: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    rules: tuple[DomainRules, ...] = ()
 
     def may_resolve(self, name: str) -> bool:
         """Whether a name may be looked up. With an allowed subnet any may: only its address can tell."""
@@ -33,14 +39,35 @@ class NetworkPolicy:
             return self.mode is Mode.ALLOW_ALL
         return any(_matches(pattern, name) for pattern in self.domains)
 
-    def permits(self, name: str | None, address: Address) -> bool:
-        """Whether a connection to `address` is allowed, reached as `name` or, with none, by the address itself."""
+    def permits(self, name: str | None, address: Address | None) -> bool:
+        """Whether a connection to `address` is allowed, reached as `name` or, with none, by the address itself.
+
+        Without an address, which only a proxy knows, the name alone decides.
+        """
         if self.mode is not Mode.CUSTOM:
             return self.mode is Mode.ALLOW_ALL
         if _within(address, self.deny):
             return False
-        by_name = "*" in self.domains if name is None else self.permits_name(name)
-        return by_name or _within(address, self.allow)
+        return self.permits_by_name(name) or _within(address, self.allow)
+
+    def permits_by_name(self, name: str | None) -> bool:
+        """Whether it is the name, or that all traffic is allowed, that lets a connection through.
+
+        Rules for all traffic need to know whose it is: then nothing is reached by its address alone.
+        """
+        return self.permits_name(name) if name is not None else "*" in self.domains and not self._rules_of("*")
+
+    def checks(self, name: str) -> bool:
+        """Whether what a connection says about whom it wants has to agree with the name that it was made for."""
+        return self.mode is Mode.CUSTOM and self.permits_name(name)
+
+    def rules_for(self, name: str) -> tuple[Rule, ...]:
+        """The rules of the most exact of the domains that stand for a name."""
+        best = max((pattern for pattern in self.domains if _matches(pattern, name)), key=_exactness, default="")
+        return self._rules_of(best)
+
+    def _rules_of(self, domain: str) -> tuple[Rule, ...]:
+        return next((each.rules for each in self.rules if each.domain == domain), ())
 
 
 def _matches(pattern: str, name: str) -> bool:
@@ -51,8 +78,12 @@ def _matches(pattern: str, name: str) -> bool:
     return name == pattern
 
 
-def _within(address: Address, subnets: tuple[str, ...]) -> bool:
-    return any(address in parse_subnet(subnet) for subnet in subnets)
+def _exactness(pattern: str) -> tuple[bool, int]:
+    return not pattern.startswith("*"), len(pattern)
+
+
+def _within(address: Address | None, subnets: tuple[str, ...]) -> bool:
+    return address is not None and any(address in parse_subnet(subnet) for subnet in subnets)
 
 
 @lru_cache(maxsize=1024)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.engine import trust
 from bot.engine.bubblewrap import GUEST_ID, Bind, install
 from bot.engine.errors import IsolationError
 from bot.engine.settings import Settings
@@ -62,6 +63,8 @@ def prepare(settings: Settings) -> Rootfs:
     bin_folder.mkdir(mode=0o755, exist_ok=True)
     _copy(_find_uv(), bin_folder / "uv")
     binds.append(Bind(_inside(settings, bin_folder), f"{TOOLS}/bin"))
+    settings.trust.mkdir(mode=0o755, exist_ok=True)
+    binds.append(Bind(_inside(settings, settings.trust), trust.FOLDER))
     if node := _node_prefix():
         folders["node"] = node
         binds.append(Bind("node:", f"{TOOLS}/node"))

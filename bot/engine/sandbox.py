@@ -7,6 +7,7 @@ from typing import Any
 
 import structlog
 
+from bot.engine import trust
 from bot.engine.box import Box, launch
 from bot.engine.errors import ApiError, sandbox_stopped
 from bot.engine.history import CommandHistory
@@ -52,7 +53,8 @@ class Sandbox:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**self.workshop.surroundings.environment, **self.record.env}
+        trusted = trust.ENVIRONMENT if self.policy.rules else {}
+        return {**self.workshop.surroundings.environment, **trusted, **self.record.env}
 
     @property
     def can_resume(self) -> bool:
@@ -200,6 +202,7 @@ class Sandbox:
                 limits=limits,
                 policy=self.record.policy,
                 group=self.workshop.group_of(self.record),
+                gateway=self.workshop.gateway,
                 overlay=overlay,
             )
         except BaseException:

@@ -18,14 +18,17 @@ import structlog
 import uvicorn
 import uvloop
 
-from bot.engine import rootfs
+from bot.engine import rootfs, trust
 from bot.engine.api import PREFIX, create_app
+from bot.engine.authority import Authority
 from bot.engine.cgroups import ControlGroups
+from bot.engine.destinations import Gateway
 from bot.engine.errors import DataFolderInUse, IsolationError
 from bot.engine.isolation import inspect_sandbox, start_launcher
 from bot.engine.launcher import Launcher
 from bot.engine.layers import Layers
 from bot.engine.limits import raise_descriptor_limit
+from bot.engine.outside import EgressProxy
 from bot.engine.sandboxes import Sandboxes
 from bot.engine.settings import DEFAULT_USER, Settings
 from bot.engine.snapshots import Snapshots
@@ -35,6 +38,7 @@ from bot.engine.workshop import Workshop
 log = structlog.get_logger()
 OK, MISCONFIGURED, TRY_AGAIN = 0, 2, 75  # the last is sysexits.h's EX_TEMPFAIL
 _TOKEN_VARIABLE = "PREVIEW_ENGINE_TOKEN"  # noqa: S105 - a name
+_PROXY_VARIABLE = "PREVIEW_ENGINE_EGRESS_PROXY"
 _CLOSING_LIMIT = 5  # seconds for answers under way when the engine stops
 
 
@@ -66,9 +70,19 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--token", default=os.environ.get(_TOKEN_VARIABLE), help=f"or in {_TOKEN_VARIABLE}")
     parser.add_argument("--uid", type=int, default=DEFAULT_USER, help="host uid of all sandboxes, when run as root")
     parser.add_argument("--ro-bind", type=Path, action="append", default=[], help="also visible in sandboxes")
+    parser.add_argument(
+        "--egress-proxy",
+        default=os.environ.get(_PROXY_VARIABLE),
+        help=f"http://[user:password@]host[:port] that sandboxes' traffic leaves by; or in {_PROXY_VARIABLE}",
+    )
     options = parser.parse_args(argv)
     if not options.token:
         parser.error(f"a token is needed: --token or {_TOKEN_VARIABLE}; for example {secrets.token_urlsafe(24)}")
+    if options.egress_proxy:
+        try:
+            EgressProxy.parse(options.egress_proxy)
+        except ValueError as error:
+            parser.error(str(error))
     if options.uid == 0:
         parser.error("sandboxes never run as root")
     return options
@@ -79,7 +93,9 @@ async def _run(options: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     raise_descriptor_limit()
-    settings = Settings(options.data.resolve(), user=options.uid, ro_binds=tuple(options.ro_bind))
+    settings = Settings(
+        options.data.resolve(), user=options.uid, ro_binds=tuple(options.ro_bind), egress_proxy=options.egress_proxy
+    )
     with socket.create_server((options.host, options.port), backlog=2048) as listener:
         async with open_engine(settings, options.host) as (sandboxes, launcher):
             return await _serve(sandboxes, launcher, listener, options.token, stop)
@@ -103,10 +119,17 @@ async def open_engine(settings: Settings, host: str) -> AsyncIterator[tuple[Sand
             stack.callback(groups.close)
         snapshots = Snapshots(settings.snapshots, await Layers.open(settings, launcher, trash))
         stack.push_async_callback(snapshots.close)
-        sandboxes = Sandboxes(Workshop(settings, launcher, surroundings, trash, snapshots, host, groups))
+        gateway = _open_gateway(settings, surroundings)
+        sandboxes = Sandboxes(Workshop(settings, launcher, surroundings, trash, snapshots, host, groups, gateway))
         stack.push_async_callback(sandboxes.close)
         sandboxes.remember()
         yield sandboxes, launcher
+
+
+def _open_gateway(settings: Settings, surroundings: rootfs.Rootfs) -> Gateway:
+    authority = Authority.open(settings.authority)
+    trust.publish(authority, settings.trust, surroundings.environment)
+    return Gateway(authority, EgressProxy.parse(settings.egress_proxy) if settings.egress_proxy else None)
 
 
 async def _serve(

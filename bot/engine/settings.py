@@ -18,11 +18,20 @@ class Settings:
     max_processes: int = 2048  # threads count as well
     max_file_size: int = 8 << 30
     clone_limit: float = 600.0
+    egress_proxy: str | None = None  # http://[user:password@]host[:port], where the host has no other way out
     answer_limit: float = 25.0  # a POST that creates is answered `pending` after this; clients give up after 60
 
     @property
     def sandboxes(self) -> Path:
         return self.data / "sandboxes"
+
+    @property
+    def authority(self) -> Path:
+        return self.data / "authority"
+
+    @property
+    def trust(self) -> Path:
+        return self.tools / "trust"
 
     @property
     def snapshots(self) -> Path:

@@ -1,16 +1,16 @@
 """The Sandbox API's bodies: what clients may send, checked at the door.
 
-Unknown fields are ignored, as the hosted API does: clients are newer or older than we are. Sizes are MB, durations and
-times milliseconds.
+Sizes are MB, durations and times milliseconds.
 """
 
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import BaseModel, Field, SecretStr, model_validator
 
-from bot.engine.policy import Mode, NetworkPolicy, parse_subnet
+from bot.engine.body import LENIENT
+from bot.engine.policy import Mode
+from bot.engine.policy_body import PolicyBody
 from bot.engine.records import Retention
 
 MOST_PORTS = 15
@@ -26,7 +26,7 @@ Path = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00]+$"
 
 
 class Body(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
+    model_config = LENIENT
 
 
 class GitSource(Body):
@@ -69,35 +69,6 @@ class SnapshotSource(Body):
 class Resources(Body):
     vcpus: Annotated[int, Field(ge=1, le=64)] | None = None
     memory: Annotated[int, Field(ge=256, le=1 << 20)] | None = None
-
-
-class Subnets(Body):
-    allow: list[str] = []
-    deny: list[str] = []
-
-
-class PolicyBody(Body):
-    """Either a `mode`, or what a custom policy allows. Rules that rewrite requests are refused."""
-
-    mode: Mode | None = None
-    allow: dict[str, list[Any]] | list[str] = {}
-    subnets: Subnets = Subnets()
-
-    @model_validator(mode="after")
-    def is_supported(self) -> "PolicyBody":
-        if self.mode in (None, Mode.CUSTOM) and not self.model_fields_set & {"allow", "subnets"}:
-            raise ValueError("a policy needs a mode, or says what it allows")
-        if isinstance(self.allow, dict) and any(self.allow.values()):
-            raise ValueError("rules for the requests to a domain are not supported; allow the domain without rules")
-        for subnet in (*self.subnets.allow, *self.subnets.deny):
-            parse_subnet(subnet)
-        return self
-
-    def parse(self) -> NetworkPolicy:
-        if self.mode in (Mode.ALLOW_ALL, Mode.DENY_ALL):
-            return NetworkPolicy(self.mode)
-        domains = tuple(domain.lower().rstrip(".") for domain in self.allow)
-        return NetworkPolicy(Mode.CUSTOM, domains, tuple(self.subnets.allow), tuple(self.subnets.deny))
 
 
 class RetentionBody(Body):

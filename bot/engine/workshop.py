@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from bot.engine.cgroups import ControlGroups, Group
+from bot.engine.destinations import Gateway
 from bot.engine.launcher import Launcher
 from bot.engine.limits import MEGABYTE
 from bot.engine.records import SandboxRecord
@@ -23,6 +24,7 @@ class Workshop:
     snapshots: Snapshots
     host: str
     groups: ControlGroups | None
+    gateway: Gateway
 
     @property
     def owner(self) -> int:

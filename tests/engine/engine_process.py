@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -20,12 +20,12 @@ DEADLINE = 30.0
 class EngineProcess:
     """Started by the constructor; `url` is its API's base URL."""
 
-    def __init__(self, data: Path, *arguments: str) -> None:
+    def __init__(self, data: Path, *arguments: str, env: Mapping[str, str] | None = None) -> None:
         self.data = data
         self.token = secrets.token_hex(16)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "bot.engine", "--data", str(data), "--port", "0", *arguments],
-            env={**os.environ, "PREVIEW_ENGINE_TOKEN": self.token},
+            env={**os.environ, "PREVIEW_ENGINE_TOKEN": self.token, **(env or {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

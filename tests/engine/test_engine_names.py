@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.engine import addresses, dns
+from bot.engine.destinations import Gateway
 from bot.engine.egress import Egress
 from bot.engine.policy import Mode, NetworkPolicy
 
@@ -46,7 +47,9 @@ async def ask(policy: NetworkPolicy, packet: bytes, found: Iterable[str] | None 
 async def egress(policy: NetworkPolicy, look_up):
     names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     names.bind(("127.0.0.1", 0))
-    one = Egress(names, [socket.create_server(("127.0.0.1", 0))], policy, redirected=False, look_up=look_up)
+    one = Egress(
+        names, [socket.create_server(("127.0.0.1", 0))], policy, redirected=False, gateway=Gateway(look_up=look_up)
+    )
     try:
         yield names.getsockname()
     finally:

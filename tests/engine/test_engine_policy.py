@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from bot.engine.api.answers import policy_json
 from bot.engine.policy import Mode, NetworkPolicy
-from bot.engine.wire import PolicyBody
+from bot.engine.policy_body import PolicyBody
 
 SOMEWHERE = ip_address("203.0.113.7")
 
@@ -44,6 +44,22 @@ def test_who_may_connect(policy: NetworkPolicy, name: str | None, allowed: bool)
     assert policy.permits(name, SOMEWHERE) is allowed
 
 
+def test_the_most_exact_domain_s_rules_are_the_ones_that_count() -> None:
+    body = {
+        "*": [{"response": {"statusCode": 401}}],
+        "*.b.c": [{"response": {"statusCode": 402}}],
+        "*.a.b.c": [{"response": {"statusCode": 403}}],
+        "x.a.b.c": [],
+    }
+    policy = PolicyBody.model_validate({"allow": body}).parse()
+    found = {
+        name: [rule.response.status for rule in policy.rules_for(name)]
+        for name in ("x.a.b.c", "y.a.b.c", "b.b.c", "b.c", "else")
+    }
+    assert found == {"x.a.b.c": [], "y.a.b.c": [403], "b.b.c": [402], "b.c": [401], "else": [401]}
+    assert not policy.permits(None, SOMEWHERE), "whose traffic it is cannot be told from an address"
+
+
 def test_with_an_allowed_subnet_any_name_may_be_looked_up() -> None:
     assert custom(allow=("203.0.113.0/24",)).may_resolve("example.com")
     assert not custom("example.org").may_resolve("example.com")
@@ -65,7 +81,6 @@ def test_the_request_form_is_read_and_the_readback_form_written() -> None:
     [
         {},
         {"mode": "some"},
-        {"allow": {"a.b": [{"transform": [{"headers": {"x": "y"}}]}]}},
         {"allow": {}, "subnets": {"allow": ["everything"]}},
     ],
 )

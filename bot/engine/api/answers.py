@@ -123,11 +123,28 @@ def page_json(key: str, items: Iterable[Json], following: str | None) -> Json:
 
 
 def policy_json(policy: NetworkPolicy) -> Json:
-    """The API's readback form, which is not its request form."""
+    """The API's readback form, which is not its request form: no value of a header leaves the engine."""
     if policy.mode is not Mode.CUSTOM:
         return {"mode": policy.mode.value}
     subnets = {"allowedCIDRs": list(policy.allow), "deniedCIDRs": list(policy.deny)}
-    return {"mode": "custom", "allowedDomains": list(policy.domains), **{k: v for k, v in subnets.items() if v}}
+    listed = {**subnets, **_rules_json(policy)}
+    return {"mode": "custom", "allowedDomains": list(policy.domains), **{k: v for k, v in listed.items() if v}}
+
+
+def _rules_json(policy: NetworkPolicy) -> dict[str, list[Json]]:
+    injections, forwards, responses = [], [], []
+    for domain in policy.rules:
+        for rule in domain.rules:
+            about: Json = {"domain": domain.domain}
+            if rule.match and rule.match.dimensions:
+                about["matchDimensions"] = rule.match.dimensions
+            if rule.response:
+                responses.append({**about, "statusCode": rule.response.status})
+            elif rule.forward_url:
+                forwards.append({**about, "forwardURL": rule.forward_url})
+            else:
+                injections.append({**about, "headerNames": [name for name, _ in rule.headers]})
+    return {"injectionRules": injections, "forwardRules": forwards, "responseRules": responses}
 
 
 def error_json(code: str, message: str) -> Json:

@@ -12,10 +12,11 @@ from bot.engine.api.answers import Json, page_json, routes_json, sandbox_json, s
 from bot.engine.api.doors import read_body
 from bot.engine.errors import bad_request, not_found
 from bot.engine.listing import cut_page
+from bot.engine.policy_body import PolicyBody
 from bot.engine.records import SessionRecord
 from bot.engine.sandbox import Sandbox
 from bot.engine.sandboxes import Sandboxes
-from bot.engine.wire import ExtendBody, PathBody, PolicyBody
+from bot.engine.wire import ExtendBody, PathBody
 
 AnyRequest = Request[Any, Any, Any]
 
