@@ -5,6 +5,7 @@ import pytest
 from tests.whole import texts
 from tests.whole.apps import PAGE, page
 from tests.whole.blocked import NOTES, blocked
+from tests.whole.processes import processes, running
 from tests.whole.town import Town
 
 pytestmark = [pytest.mark.bwrap, pytest.mark.asyncio(loop_scope="session")]
@@ -37,8 +38,11 @@ async def test_while_an_update_is_fetched_the_older_page_can_still_be_opened(tow
     await story.push(page("Two"))
     await town.forge.fault("slow", method="GET", path=story.git_path, seconds=60)
     await story.release("pull_request.synchronize")
+    await running(story.sha)
     body = await story.reads("is fetching", "Until then")
     assert story.plain(body) == texts.under_way("is fetching the commit", "Until then | <URL> shows SHA")
     assert "<h1>One</h1>" in await story.page(url)
+    overtaken = story.sha
     await story.push(page("Three"))
     assert "<h1>Three</h1>" in await story.page(await story.ready())
+    assert processes(overtaken) == []
