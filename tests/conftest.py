@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
+import structlog
 
 _OURS = ("PREVIEW_", "GITHUB_", "VERCEL_", "GIT_", "XDG_")
 
@@ -23,9 +24,10 @@ def _clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
 
 @pytest.fixture(autouse=True)
 def _restored_environment() -> Iterator[None]:
-    """What a test, or the code it runs, writes into the environment ends with it."""
+    """What a test, or the code it runs, writes into the environment ends with it, and so does its logging."""
     before = dict(os.environ)
     yield
+    structlog.reset_defaults()  # a command that ran in this process logged to a stream that is closed by now
     for name in os.environ.keys() - before.keys():
         del os.environ[name]
     os.environ.update({name: value for name, value in before.items() if os.environ.get(name) != value})
