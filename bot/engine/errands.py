@@ -52,7 +52,7 @@ async def run_errand(
         try:
             async with asyncio.timeout(_LIMIT):
                 await _feed(writer, feed)
-                code = await exited
+                code = await asyncio.shield(exited)  # who ends it may still set it
         except BaseException:
             await guest.kill(number, _KILL)
             raise
