@@ -22,7 +22,7 @@ One sandbox
     greeting, interception, http_stream, exchange, authority, trust     what connections say on it
     acceptor, pump, relay               the way in
     box          a running one: launched, answering, with its way out
-    limits, cgroups     what it may use of the machine
+    limits, cgroups, verdicts   what it may use of the machine, and why it was killed
 
 All sandboxes
     records, storage    what survives a restart
@@ -30,6 +30,7 @@ All sandboxes
     workshop            what they are all made with
     sandbox, sandboxes, first_record        lifecycle
     listing             pages
+    watchdog            those that fill the disk
     isolation           whether this machine isolates at all
     body, wire, policy_body, api/       the protocol
     server, settings    the process

@@ -70,8 +70,12 @@ async def run_on_host(
     env: Mapping[str, str] | None = None,
     folder: str | None = None,
     overlay: Overlay | None = None,
+    as_root: bool = False,
 ) -> Ended:
-    """Run a program of the host as the sandboxes' user, to its end or until this is cancelled."""
+    """Run a program of the host as the sandboxes' user, to its end or until this is cancelled.
+
+    `overlay` and `as_root` are as in `Launcher.command`.
+    """
     collected = bytearray()
     reading, writing = os.pipe2(os.O_CLOEXEC)
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
@@ -79,7 +83,9 @@ async def run_on_host(
     try:
         try:
             streams = [nothing, writing, writing]
-            launched = await launcher.command(argv, env=env or {}, folder=folder, streams=streams, overlay=overlay)
+            launched = await launcher.command(
+                argv, env=env or {}, folder=folder, streams=streams, overlay=overlay, as_root=as_root
+            )
         finally:
             os.close(writing)
             os.close(nothing)

@@ -92,12 +92,15 @@ class Launcher:
         folder: str | None,
         streams: Sequence[int],
         overlay: Overlay | None = None,
+        as_root: bool = False,
     ) -> Launched:
         """Start a program of the host with exactly `env`; `streams` are its standard input, output and error.
 
-        With an `overlay` it runs in namespaces of its own, where that is mounted.
+        It may do what it likes with the unprivileged user's files `as_root` of namespaces of its own; an `overlay` is
+        mounted there.
         """
-        request = {"do": "command", "argv": list(argv), "env": dict(env), "folder": folder}
+        rooted = as_root or overlay is not None
+        request = {"do": "command", "argv": list(argv), "env": dict(env), "folder": folder, "as_root": rooted}
         return await self._launch({**request, **_mounted(overlay)}, streams)
 
     async def kill(self, launched: Launched) -> None:

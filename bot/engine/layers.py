@@ -5,8 +5,7 @@ sandboxes stand on is there once. Where the kernel will not mount an overlay in 
 itself on one, old kernels) every sandbox gets a copy instead, and a layer is always a whole disk.
 """
 
-import asyncio
-import os
+import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from uuid import uuid4
@@ -23,6 +22,8 @@ from bot.engine.storage import SandboxFolder, Trash, make_for
 
 log = structlog.get_logger()
 _COPY = ["/bin/cp", "--archive", "--reflink=auto"]
+_MEASURE = ["/usr/bin/du", "--summarize", "--block-size=1"]
+_SIZE = re.compile(r"^(\d+)\t", re.MULTILINE)  # du complains of what vanishes meanwhile, and counts on
 _SYNC = ["/bin/sync", "--file-system"]
 
 
@@ -85,7 +86,7 @@ class Layers:
             overlay = Overlay(self._data, tuple(f"layers/{one.id}" for one in layers))
             source = f"{self._data}/layers/{layers[0].id}/."
             await self._run([*_COPY, source, f"{self._data}/layers/{layer.id}"], overlay)
-            return Layer(layer.id, await asyncio.to_thread(disk_use, target))
+            return Layer(layer.id, await self.measure(target))
         except BaseException:
             self._trash.discard_folders(target)
             raise
@@ -95,6 +96,18 @@ class Layers:
     async def sync(self, layer: Layer) -> None:
         """Wait until this and all earlier layers are on the disk, and not only in the machine's memory."""
         await self._run([*_SYNC, f"{self._data}/layers/{layer.id}"], None)
+
+    async def measure(self, folder: Path) -> int:
+        """Bytes on disk of everything below a folder of the sandboxes' user, what is hidden from it included.
+
+        Raises `LaunchError`.
+        """
+        argv = [*_MEASURE, f"{self._data}/{folder.relative_to(self._folder.parent)}"]
+        ended = await run_on_host(self._launcher, argv, as_root=True)
+        sizes = _SIZE.findall(ended.output)
+        if not sizes:
+            raise LaunchError(ended.output.strip() or "the disk cannot be measured")
+        return int(sizes[-1])
 
     def retain(self, wanted: Collection[str]) -> None:
         """Remove every other layer."""
@@ -115,32 +128,10 @@ class Layers:
         half.rename(folder.disk)
 
     async def _run(self, argv: list[str], overlay: Overlay | None) -> None:
-        ended = await run_on_host(self._launcher, argv, overlay=overlay)
+        ended = await run_on_host(self._launcher, argv, overlay=overlay, as_root=True)
         if ended.code:
             raise LaunchError(ended.output.strip() or f"{argv[0]} ended with {ended.code}")
 
 
 def new_layer_id() -> str:
     return f"layer_{uuid4().hex}"
-
-
-def disk_use(folder: Path) -> int:
-    """Bytes on disk of everything below a folder; a file with several names counts once."""
-    total, seen, waiting = 0, set[int](), [str(folder)]
-    while waiting:
-        try:
-            entries = list(os.scandir(waiting.pop()))
-        except (FileNotFoundError, PermissionError):  # it changes while we look, or hides from an ordinary user
-            continue
-        for entry in entries:
-            try:
-                found = entry.stat(follow_symlinks=False)
-            except FileNotFoundError:
-                continue
-            if found.st_nlink == 1 or found.st_ino not in seen:
-                total += found.st_blocks * 512
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append(entry.path)
-            elif found.st_nlink > 1:
-                seen.add(found.st_ino)
-    return total

@@ -25,12 +25,17 @@ def process_limits(settings: Settings, memory: int) -> dict[str, int]:
 
 def require_disk(folder: Path, floor: int) -> None:
     """Raises `ApiError` 507 when less than `floor` bytes are free."""
-    found = os.statvfs(folder)
-    free = found.f_bavail * found.f_frsize
+    free = free_disk(folder)
     if free < floor:
         raise ApiError(
             507, "insufficient_storage", f"{free // MEGABYTE} MiB of disk are free, {floor // MEGABYTE} needed"
         )
+
+
+def free_disk(folder: Path) -> int:
+    """Bytes."""
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
 
 
 def raise_descriptor_limit() -> None:

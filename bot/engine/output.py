@@ -47,6 +47,11 @@ class Output:
         self._append(record + b"\n")
         self._tell_readers()
 
+    def say(self, text: str) -> None:
+        """Add a line of the engine's own at the end of standard error, also past the limit."""
+        self.write("stderr", b"", last=True)
+        self._append(_encode({"stream": "stderr", "data": f"\n[{text}]\n"}) + b"\n")
+
     def finish(self) -> None:
         if self.finished:
             return

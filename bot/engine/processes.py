@@ -15,6 +15,7 @@ from bot.engine.guest import Guest, GuestError
 from bot.engine.output import STREAMS, Output
 from bot.engine.pipes import PipeReader, PipeWriter, make_pipe
 from bot.engine.records import CommandRecord, now, save
+from bot.engine.verdicts import Verdict
 
 log = structlog.get_logger()
 _SIGKILL = 9
@@ -24,7 +25,7 @@ _GRACE = 0.25  # seconds for what a command left behind to say its last words; o
 class Command:
     """A command that was started in this process's lifetime. `ended` is set when its output is complete as well."""
 
-    def __init__(self, record: CommandRecord, folder: Path, limit: int) -> None:
+    def __init__(self, record: CommandRecord, folder: Path, limit: int, verdict: Verdict) -> None:
         self.record = record
         self.output = Output(folder / f"{record.id}.ndjson", limit)
         self.ended = asyncio.Event()
@@ -33,6 +34,8 @@ class Command:
         self._file = folder / f"{record.id}.json"
         self._readers: list[PipeReader] = []
         self._code: int | None = None
+        self._verdict = verdict
+        self._overdue: str | None = None
         self._told_when_ended: list[Callable[[Command], None]] = []
         self._timers: list[asyncio.TimerHandle] = []
         save(self._file, record)
@@ -50,6 +53,7 @@ class Command:
 
     def limit_time(self, seconds: float, guest: Guest) -> None:
         def expire() -> None:
+            self._overdue = f"killed at its time limit of {seconds:g} s"
             self._killing = asyncio.create_task(guest.kill(self.number, _SIGKILL))
 
         self._timers.append(asyncio.get_running_loop().call_later(seconds, expire))
@@ -83,6 +87,8 @@ class Command:
             timer.cancel()
         if self.stdin:
             self.stdin.close()
+        if reason := self._overdue or self._verdict(self._code):
+            self.output.say(reason)
         self.output.finish()
         self.record = replace(self.record, exit_code=self._code, ended_at=now())
         try:
@@ -105,8 +111,12 @@ async def start_command(
     owner: int,
     output_limit: int,
     attach_stdin: bool,
+    verdict: Verdict,
 ) -> Command:
-    """Start and record. Raises `ApiError` 400 for a missing executable or working directory."""
+    """Start and record; `verdict` will say why it was killed.
+
+    Raises `ApiError` 400 for a missing executable or working directory.
+    """
     record = CommandRecord(
         id=f"cmd_{uuid4().hex}",
         session_id=session_id,
@@ -115,7 +125,7 @@ async def start_command(
         cwd=cwd,
         started_at=now(),
     )
-    command = Command(record, folder, output_limit)
+    command = Command(record, folder, output_limit, verdict)
     theirs = _connect_streams(command, owner, attach_stdin=attach_stdin)
     try:
         command.number = await guest.run(argv, cwd=cwd, env=env, streams=theirs, on_exit=command.exited)

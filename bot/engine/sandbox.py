@@ -9,10 +9,11 @@ import structlog
 
 from bot.engine import trust
 from bot.engine.box import Box, launch
-from bot.engine.errors import ApiError, sandbox_stopped
+from bot.engine.cgroups import Group
+from bot.engine.errors import ApiError, LaunchError, sandbox_stopped
 from bot.engine.history import CommandHistory
-from bot.engine.layers import disk_use
 from bot.engine.limits import process_limits
+from bot.engine.overlay import Overlay
 from bot.engine.policy import NetworkPolicy
 from bot.engine.records import (
     ENDED,
@@ -28,6 +29,7 @@ from bot.engine.records import (
 from bot.engine.relay import Relay
 from bot.engine.rootfs import CWD
 from bot.engine.storage import SandboxFolder
+from bot.engine.verdicts import Verdicts
 from bot.engine.workshop import Workshop
 
 log = structlog.get_logger()
@@ -44,6 +46,7 @@ class Sandbox:
         self.folder = SandboxFolder(workshop.settings.sandboxes / record.id)
         self.box: Box | None = None
         self.relays: dict[int, Relay] = {}
+        self.verdicts = Verdicts()
         self.commands = CommandHistory(self.folder.commands)
         self.workshop.snapshots.hold(record)
         self._turn = asyncio.Lock()
@@ -96,12 +99,18 @@ class Sandbox:
             try:
                 if self.record.persistent and keep:
                     taken = await self._take(Method.AUTOMATIC, None)
-            except OSError as error:  # nothing is lost: the next session goes on with the disk as it is
+            except (OSError, LaunchError) as error:  # nothing is lost: the next session goes on with the same disk
                 log.error("no snapshot is taken", sandbox=self.record.id, reason=str(error))  # noqa: TRY400
             self._mark(outcome, stopped_at=now())
             if not self.record.persistent:
                 self.workshop.trash.discard(self.folder, keep_record=True)
             return taken
+
+    async def end(self, reason: str) -> None:
+        """Stop what used more than it may, and tell every command that still runs."""
+        log.warning("a sandbox is stopped", sandbox=self.record.id, reason=reason)
+        self.verdicts.ending = f"the sandbox was stopped: {reason}"
+        await self.stop()
 
     async def snapshot(self, session_id: str, expiration: int | None) -> SnapshotRecord:
         """End the session and keep its disk. Raises `ApiError` 410 when it does not run, 507 on a full disk."""
@@ -188,26 +197,36 @@ class Sandbox:
             fresh = new_session(self.record.timeout)
             earlier = self.record.sessions[1 - _MOST_SESSIONS :]
             self.change(sessions=(*earlier, fresh), status=Status.PENDING, status_updated_at=now())
-        limits = process_limits(self.workshop.settings, self.record.memory)
+        group: Group | None = None
         try:
-            if not self.folder.disk.is_dir():
-                self.change(layers=self.workshop.snapshots.use(self.record.current_snapshot).layers)
-            overlay = await self.workshop.snapshots.layers.prepare(self.folder, self.record.layers)
-            if overlay is None:  # a disk that is whole, maybe since it has just been copied
-                self.change(layers=())
+            overlay = await self._prepare_disk()
+            group = self.workshop.group_of(self.record)
+            self.verdicts = Verdicts(group, self.record.memory)
             return await launch(
                 self.workshop.launcher,
                 self.workshop.surroundings,
                 disk=self.workshop.disk_of(self.record),
-                limits=limits,
+                limits=process_limits(self.workshop.settings, self.record.memory),
                 policy=self.record.policy,
-                group=self.workshop.group_of(self.record),
+                group=group,
                 gateway=self.workshop.gateway,
                 overlay=overlay,
             )
         except BaseException:
+            if group:
+                group.remove()
             self._mark(Status.FAILED, stopped_at=now())
             raise
+
+    async def _prepare_disk(self) -> Overlay | None:
+        """The disk with what no snapshot has yet, or a fresh one over the current snapshot."""
+        snapshots = self.workshop.snapshots
+        if not self.folder.disk.is_dir():
+            self.change(layers=snapshots.use(self.record.current_snapshot).layers)
+        overlay = await snapshots.layers.prepare(self.folder, self.record.layers)
+        if overlay is None:  # a disk that is whole, maybe since it has just been copied
+            self.change(layers=())
+        return overlay
 
     def _open(self, box: Box) -> None:
         self.box = box
@@ -240,7 +259,7 @@ class Sandbox:
 
     async def _take(self, method: Method, expiration: int | None) -> SnapshotRecord:
         snapshots = self.workshop.snapshots
-        size = await asyncio.to_thread(disk_use, self.folder.disk)
+        size = await snapshots.layers.measure(self.folder.disk)
         taken = snapshots.take(self.record, self.folder, size, method, expiration)
         self.change(current_snapshot=taken.id, layers=())
         snapshots.retain(self.record)
@@ -251,7 +270,10 @@ class Sandbox:
             self._expiry.cancel()
         session = self.record.session
         left = ((session.started_at or now()) + session.timeout - now()) / 1000
-        self._expiry = asyncio.get_running_loop().call_later(max(0.0, left), lambda: self._later(self.stop()))
+        self._expiry = asyncio.get_running_loop().call_later(max(0.0, left), self._expire, session.timeout)
+
+    def _expire(self, limit: int) -> None:
+        self._later(self.end(f"it has run for {limit / 1000:g} s, its time limit"))
 
     def _mark(self, status: Status, **session_changes: Any) -> None:
         sessions = self._changed_sessions(status=status, **session_changes)

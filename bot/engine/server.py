@@ -27,12 +27,13 @@ from bot.engine.errors import DataFolderInUse, IsolationError
 from bot.engine.isolation import inspect_sandbox, start_launcher
 from bot.engine.launcher import Launcher
 from bot.engine.layers import Layers
-from bot.engine.limits import raise_descriptor_limit
+from bot.engine.limits import MEGABYTE, raise_descriptor_limit
 from bot.engine.outside import EgressProxy
 from bot.engine.sandboxes import Sandboxes
 from bot.engine.settings import DEFAULT_USER, Settings
 from bot.engine.snapshots import Snapshots
 from bot.engine.storage import Trash, lock
+from bot.engine.watchdog import Watchdog
 from bot.engine.workshop import Workshop
 
 log = structlog.get_logger()
@@ -75,6 +76,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         default=os.environ.get(_PROXY_VARIABLE),
         help=f"http://[user:password@]host[:port] that sandboxes' traffic leaves by; or in {_PROXY_VARIABLE}",
     )
+    parser.add_argument("--disk-limit", type=int, default=16 << 10, help="MiB that one sandbox may write")
     options = parser.parse_args(argv)
     if not options.token:
         parser.error(f"a token is needed: --token or {_TOKEN_VARIABLE}; for example {secrets.token_urlsafe(24)}")
@@ -94,7 +96,11 @@ async def _run(options: argparse.Namespace) -> int:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     raise_descriptor_limit()
     settings = Settings(
-        options.data.resolve(), user=options.uid, ro_binds=tuple(options.ro_bind), egress_proxy=options.egress_proxy
+        options.data.resolve(),
+        user=options.uid,
+        ro_binds=tuple(options.ro_bind),
+        disk_limit=options.disk_limit * MEGABYTE,
+        egress_proxy=options.egress_proxy,
     )
     with socket.create_server((options.host, options.port), backlog=2048) as listener:
         async with open_engine(settings, options.host) as (sandboxes, launcher):
@@ -123,6 +129,7 @@ async def open_engine(settings: Settings, host: str) -> AsyncIterator[tuple[Sand
         sandboxes = Sandboxes(Workshop(settings, launcher, surroundings, trash, snapshots, host, groups, gateway))
         stack.push_async_callback(sandboxes.close)
         sandboxes.remember()
+        stack.push_async_callback(Watchdog(settings, sandboxes.all).close)
         yield sandboxes, launcher
 
 

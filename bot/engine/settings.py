@@ -15,6 +15,8 @@ class Settings:
     ro_binds: tuple[Path, ...] = ()
     output_limit: int = 16 << 20  # kept of each stream of each command
     disk_floor: int = 1 << 30  # with less free, no sandbox is created
+    disk_limit: int = 16 << 30  # of what one sandbox wrote; one that has more is ended
+    watch_interval: float = 5.0  # between two looks at the disks
     max_processes: int = 2048  # threads count as well
     max_file_size: int = 8 << 30
     clone_limit: float = 600.0

@@ -35,7 +35,7 @@ class Workshop:
         if self.groups is None:
             return None
         memory, processes = record.memory * MEGABYTE, self.settings.max_processes
-        return self.groups.create(record.id, memory=memory, processes=processes)
+        return self.groups.create(record.id, memory=memory, processes=processes, cpus=record.vcpus)
 
     def disk_of(self, record: SandboxRecord) -> str:
         """The sandbox's disk, as the launcher sees it."""

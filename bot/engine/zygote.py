@@ -35,6 +35,7 @@ _PARKING = 200  # above every target number, so that moving descriptors never ov
 _CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWNET = 0x20000, 0x10000000, 0x40000000
 _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 4096, 16384, 1 << 18
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
+_FIRST_TO_GO, _NICENESS = "500", 5
 # Directories that exist everywhere and that no program needs: one becomes our private meeting place.
 _MEETING_PLACES = ("/media", "/mnt", "/srv")
 
@@ -155,8 +156,9 @@ def _become(request: Request, descriptors: list[int], user: int) -> None:
 def _become_command(request: Request, streams: list[int]) -> None:
     for target, stream in enumerate(streams):
         os.dup2(stream, target)
-    if overlay := request.get("overlay"):
+    if request["as_root"]:
         _own_namespaces(_CLONE_NEWUSER | _CLONE_NEWNS)
+    if overlay := request.get("overlay"):
         _mount(**overlay)
     if request.get("folder"):
         os.chdir(request["folder"])
@@ -167,6 +169,8 @@ def _become_sandbox(request: Request, descriptors: list[int]) -> None:
     """Descriptors: where to complain, the agent's control socket, then what the bubblewrap arguments refer to."""
     complaints, control, *_ = descriptors
     os.dup2(complaints, 2)
+    if not request["doors"]:
+        os.nice(_NICENESS)  # no control group gives the host precedence
     overlay = request.get("overlay")
     _own_namespaces(_CLONE_NEWUSER | _CLONE_NEWNET | (_CLONE_NEWNS if overlay else 0))
     if overlay:
@@ -229,6 +233,8 @@ def _drop_privileges(user: int) -> None:
         # Changing the user makes us undumpable, and /proc/self/uid_map would then belong to root.
         _check(_libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0))
     _check(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+    # When the machine is short of memory, the kernel is to end this before the engine or what started it.
+    Path("/proc/self/oom_score_adj").write_text(_FIRST_TO_GO)
 
 
 def _check(result: int) -> None:

@@ -115,6 +115,7 @@ async def _start_in(sandbox: Sandbox, session_id: str, body: CommandBody, cwd: s
         owner=sandbox.workshop.owner,
         output_limit=sandbox.workshop.settings.output_limit,
         attach_stdin=body.attach_stdin,
+        verdict=sandbox.verdicts.on_a_command(),
     )
     if body.timeout:
         command.limit_time(body.timeout / 1000, box.guest)
