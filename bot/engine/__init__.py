@@ -16,6 +16,8 @@ One sandbox
     channel, descriptors      messages with descriptors beside them
     launcher     the engine's end of the zygote
     guest        the engine's hold on PID 1
+    users        who commands run as
+    terminal     a command that a person talks to
     pipes, errands, processes, output, history, files, sources
     policy, rules, addresses, dns       what may leave
     egress, destinations, outside       the way out

@@ -136,6 +136,10 @@ class Agent:
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
         return {}, (os.open(request["path"], flags),)
 
+    def do_terminal(self, request: "Request", _: "Descriptors") -> "Answer":
+        """A new terminal: the end that a person has, then the end that a command has."""
+        return {}, os.openpty()
+
     def do_connect(self, request: "Request", _: "Descriptors") -> "Answer":
         """Start connecting to a port of this sandbox; the engine waits for the connection, this process must not."""
         family, host = (socket.AF_INET6, "::1") if request["family"] == "inet6" else (socket.AF_INET, "127.0.0.1")
@@ -166,6 +170,9 @@ def become(command: "Request", streams: "Descriptors", failure: int) -> None:
             signal.signal(number, signal.SIG_DFL)
         for target, stream in enumerate(streams):
             os.dup2(stream, target)
+        if command["terminal"]:
+            # The first terminal that the leader of a session opens is the one that its keys act on.
+            os.close(os.open(os.ttyname(0), os.O_RDWR))
         step = "cwd"
         os.chdir(command["cwd"])
         step = "executable"

@@ -46,13 +46,15 @@ class Guest:
         env: Mapping[str, str],
         streams: Sequence[int],
         on_exit: Callable[[int], None],
+        terminal: bool = False,
     ) -> int:
         """Start a command and return its number; `on_exit` gets its exit code, 137 if it ends with the sandbox.
 
-        `streams` are standard input, output and error. Raises `GuestError` if the command cannot start.
+        `streams` are standard input, output and error; with `terminal` they are one, which becomes its own. Raises
+        `GuestError` if the command cannot start.
         """
         number = next(self._ids)
-        description = memory_file(_encode({"argv": list(argv), "cwd": cwd, "env": dict(env)}))
+        description = memory_file(_encode({"argv": list(argv), "cwd": cwd, "env": dict(env), "terminal": terminal}))
         self._exits[number] = on_exit
         try:
             await self._ask({"do": "run", "command": number}, [description, *streams])
@@ -78,6 +80,15 @@ class Guest:
             os.close(descriptor)
             raise GuestError(errno.EINVAL)
         return descriptor
+
+    async def open_terminal(self) -> tuple[int, int]:
+        """A terminal inside: our end, and the command's. Raises `GuestError`."""
+        _, descriptors = await self._ask_for_all({"do": "terminal"})
+        if len(descriptors) != 2 or not all(os.isatty(descriptor) for descriptor in descriptors):
+            close_all(descriptors)
+            raise GuestError(errno.EPROTO)
+        ours, theirs = descriptors
+        return ours, theirs
 
     async def connect(self, port: int) -> socket.socket:
         """Connect to a port inside, on 127.0.0.1 or else on ::1. Raises `OSError` when nothing listens there."""

@@ -13,12 +13,12 @@ from bot.engine import trust
 from bot.engine.bubblewrap import GUEST_ID, Bind, install
 from bot.engine.errors import IsolationError
 from bot.engine.settings import Settings
+from bot.engine.users import PROGRAMS, USER
 
 # One mount for both: package managers link files from a cache in HOME into the project, and links do not cross mounts.
 DISK = "/vercel"
 CWD = "/vercel/sandbox"
 HOME = "/vercel/home"
-USER = "vercel-sandbox"
 TOOLS = "/opt/preview"
 PATH = f"{TOOLS}/bin:{HOME}/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -62,6 +62,9 @@ def prepare(settings: Settings) -> Rootfs:
     bin_folder = settings.tools / "bin"
     bin_folder.mkdir(mode=0o755, exist_ok=True)
     _copy(_find_uv(), bin_folder / "uv")
+    for name, program in PROGRAMS.items():
+        (bin_folder / name).write_text(program)
+        (bin_folder / name).chmod(0o755)
     binds.append(Bind(_inside(settings, bin_folder), f"{TOOLS}/bin"))
     settings.trust.mkdir(mode=0o755, exist_ok=True)
     binds.append(Bind(_inside(settings, settings.trust), trust.FOLDER))

@@ -146,6 +146,7 @@ async def _serve(
         create_app(sandboxes, token),
         loop="none",
         http="httptools",
+        ws="websockets-sansio",
         lifespan="off",
         log_config=None,
         access_log=False,

@@ -154,3 +154,29 @@ class PathBody(Body):
     path: Path
     cwd: Path | None = None
     recursive: bool = True
+
+
+Cells = Annotated[int, Field(ge=1, le=10_000)]
+
+
+class StartFrame(Body):
+    """The first frame of a terminal; `env` holds `NAME=value`."""
+
+    type: Literal["start"]
+    command: Annotated[str, Field(min_length=1, pattern=r"^[^\x00]+$")]
+    args: list[Annotated[str, Field(pattern=r"^[^\x00]*$")]] = []
+    env: list[Annotated[str, Field(pattern=r"^[^=\x00]+=[^\x00]*$")]] = []
+    cwd: Path | None = None
+    cols: Cells = 80
+    rows: Cells = 24
+
+    @property
+    def environment(self) -> dict[str, str]:
+        pairs = (pair.partition("=") for pair in self.env)
+        return {name: value for name, _, value in pairs}
+
+
+class ResizeFrame(Body):
+    type: Literal["resize"]
+    cols: Cells
+    rows: Cells

@@ -18,6 +18,7 @@ from bot.engine.records import CommandRecord
 from bot.engine.rootfs import CWD
 from bot.engine.sandbox import Sandbox
 from bot.engine.sandboxes import Sandboxes
+from bot.engine.users import without_wrapper
 from bot.engine.wire import CommandBody, KillBody, StdinBody
 
 AnyRequest = Request[Any, Any, Any]
@@ -28,7 +29,7 @@ _NDJSON = "application/x-ndjson"
 async def run_command(request: AnyRequest, sandboxes: Sandboxes, session_id: str) -> Response[Any]:
     """Start a command; with `wait` or `logs` stream its output, else answer at once.
 
-    `sudo` is accepted and changes nothing: there is one user in a sandbox, and it has no more rights to give.
+    `sudo` is accepted and changes nothing; see `bot.engine.users`.
     """
     body = await read_body(request, CommandBody)
     sandbox = sandboxes.of_session(session_id)
@@ -107,7 +108,7 @@ async def _start_in(sandbox: Sandbox, session_id: str, body: CommandBody, cwd: s
     box = await sandbox.running(session_id)
     command = await start_command(
         box.guest,
-        [body.command, *body.args],
+        without_wrapper([body.command, *body.args]),
         session_id=session_id,
         cwd=cwd,
         env={**sandbox.environment, **body.env},
