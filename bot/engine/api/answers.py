@@ -13,6 +13,7 @@ from bot.engine.sandbox import Sandbox
 
 Json = dict[str, Any]
 _REGION = "local"
+_TERMINAL_PORT = 1  # the `sandbox` command asks whether there is one; terminals come over the API's own port
 
 
 def sandbox_answer(sandbox: Sandbox, *, resumed: bool | None = None) -> Json:
@@ -84,6 +85,7 @@ def session_json(record: SandboxRecord, session: SessionRecord, policy: NetworkP
             "networkPolicy": policy_json(policy),
             **_machine(record),
             "timeout": session.timeout,
+            "interactivePort": _TERMINAL_PORT,
         }
     )
 
