@@ -1,4 +1,8 @@
-"""HTTP to a preview's URL: asks what a person's browser would ask."""
+"""HTTP to a preview's URL: asks what a person's browser would ask, and trusts no answer.
+
+What answers is a repository's code, and what asks can reach more than a sandbox may. So no redirect is followed, not
+even of a WebSocket's handshake, and nothing is unpacked: a few hundred bytes can unpack to more than there is memory.
+"""
 
 from types import TracebackType
 from typing import Self
@@ -24,7 +28,8 @@ class Probe:
 
     def __init__(self, first_byte: float) -> None:
         limits = httpx.Timeout(5, read=first_byte)
-        self._client = httpx.AsyncClient(timeout=limits, follow_redirects=False, headers={"Accept": "text/html,*/*"})
+        headers = {"Accept": "text/html,*/*", "Accept-Encoding": "identity"}
+        self._client = httpx.AsyncClient(timeout=limits, follow_redirects=False, headers=headers)
 
     async def __aenter__(self) -> Self:
         return self
@@ -37,7 +42,7 @@ class Probe:
         body = b""
         try:
             async with self._client.stream("GET", url.rstrip("/") + "/" + path.lstrip("/")) as response:
-                async for chunk in response.aiter_bytes():
+                async for chunk in response.aiter_raw():
                     body += chunk
                     if len(body) >= BODY_BYTES:
                         break
@@ -54,7 +59,14 @@ async def socket_opens(url: str, path: str, protocol: str | None) -> bool:
     target = urlunsplit(("wss" if parts.scheme == "https" else "ws", parts.netloc, path, "", ""))
     protocols = [Subprotocol(protocol)] if protocol else None
     try:
-        async with connect(target, subprotocols=protocols, open_timeout=5, close_timeout=1, proxy=None):
+        async with _Connect(target, subprotocols=protocols, open_timeout=5, close_timeout=1, proxy=None):
             return True
     except (OSError, TimeoutError, WebSocketException):
         return False
+
+
+class _Connect(connect):
+    """A handshake that goes where it was sent: https://websockets.readthedocs.io/en/stable/reference/asyncio/client.html"""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        return exc

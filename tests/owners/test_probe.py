@@ -1,6 +1,8 @@
 """Asking a preview as a browser would."""
 
 import asyncio
+import gzip
+import tracemalloc
 
 import pytest
 from websockets.asyncio.server import serve
@@ -92,3 +94,43 @@ async def test_a_socket_that_does_not_open_is_noticed():
     async with listening(saying("404 Not Found")) as url:
         assert not await socket_opens(url, "/ws", None)
     assert not await socket_opens(f"http://127.0.0.1:{free_port()}", "/", None)
+
+
+async def test_a_page_that_unpacks_without_end_is_not_unpacked():
+    bomb = gzip.compress(gzip.compress(bytes(50_000_000)))
+    async with listening(saying("200 OK", bomb, "Content-Encoding: gzip, gzip")) as url:
+        tracemalloc.start()
+        try:
+            answer = await ask(url)
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert answer.status == 200
+    assert most < 10 * BODY_BYTES
+
+
+async def test_a_page_is_asked_for_unpacked():
+    asked = []
+
+    async def note(reader, writer):
+        asked.append((await reader.readuntil(b"\r\n\r\n")).lower())
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    async with listening(note) as url:
+        await ask(url)
+    assert b"accept-encoding: identity\r\n" in asked[0]
+
+
+@pytest.mark.parametrize("path", ["/v2/sandboxes", "http://[::", "\xff"])
+async def test_a_socket_s_redirect_leads_nowhere(path):
+    reached = []
+
+    async def elsewhere(reader, writer):
+        reached.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+
+    async with listening(elsewhere) as internal:
+        location = internal.replace("http", "ws") + path if path.startswith("/") else path
+        async with listening(saying("302 Found", b"", f"Location: {location}")) as url:
+            assert not await socket_opens(url, "/", None)
+    assert reached == []
