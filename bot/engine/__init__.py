@@ -22,7 +22,7 @@ One sandbox
     policy, rules, addresses, dns       what may leave
     egress, destinations, outside       the way out
     greeting, interception, http_stream, exchange, authority, trust     what connections say on it
-    acceptor, pump, relay               the way in
+    acceptor, pump, relay, routes       the way in
     box          a running one: launched, answering, with its way out
     limits, cgroups, verdicts   what it may use of the machine, and why it was killed
 

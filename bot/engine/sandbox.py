@@ -26,8 +26,8 @@ from bot.engine.records import (
     now,
     save,
 )
-from bot.engine.relay import Relay
 from bot.engine.rootfs import CWD
+from bot.engine.routes import Routes
 from bot.engine.storage import SandboxFolder
 from bot.engine.verdicts import Verdicts
 from bot.engine.workshop import Workshop
@@ -45,7 +45,7 @@ class Sandbox:
         self.record = record
         self.folder = SandboxFolder(workshop.settings.sandboxes / record.id)
         self.box: Box | None = None
-        self.relays: dict[int, Relay] = {}
+        self.routes = Routes(workshop.host)
         self.verdicts = Verdicts()
         self.commands = CommandHistory(self.folder.commands)
         self.workshop.snapshots.hold(record)
@@ -101,7 +101,8 @@ class Sandbox:
                     taken = await self._take(Method.AUTOMATIC, None)
             except (OSError, LaunchError) as error:  # nothing is lost: the next session goes on with the same disk
                 log.error("no snapshot is taken", sandbox=self.record.id, reason=str(error))  # noqa: TRY400
-            self._mark(outcome, stopped_at=now())
+            finally:
+                self._mark(outcome, stopped_at=now())
             if not self.record.persistent:
                 self.workshop.trash.discard(self.folder, keep_record=True)
             return taken
@@ -120,17 +121,15 @@ class Sandbox:
                 raise sandbox_stopped(session_id)
             try:
                 return await self._take(Method.MANUAL, expiration)
-            except OSError as error:
-                raise ApiError(507, "insufficient_storage", f"the snapshot is not written: {error.strerror}") from error
+            except (OSError, LaunchError) as error:
+                raise ApiError(507, "insufficient_storage", f"the snapshot is not written: {error}") from error
             finally:
                 self._mark(Status.STOPPED, stopped_at=now())  # and the disk stays, if there is no snapshot
 
     async def close(self, *, keep: bool = True) -> None:
         """Stop, and give the host's ports back."""
         await self.stop(keep=keep)
-        for relay in self.relays.values():
-            await relay.close()
-        self.relays.clear()
+        await self.routes.close()
 
     async def running(self, session_id: str) -> Box:
         """The box of a session, once it runs. Raises `ApiError` 410 when it runs no more."""
@@ -144,14 +143,9 @@ class Sandbox:
 
     def open_routes(self, ports: Iterable[int]) -> None:
         """Keep exactly these routes; one that was there before keeps its host port."""
-        for port in ports:
-            if port not in self.relays:
-                preferred = self.record.routes.get(port)
-                self.relays[port] = Relay.open(self.workshop.host, port, preferred=preferred)
-                self.relays[port].guest = self.box.guest if self.box else None
-        for port in set(self.relays) - set(ports):
-            self._later(self.relays.pop(port).close())
-        self.record = replace(self.record, routes={port: relay.host_port for port, relay in self.relays.items()})
+        for relay in self.routes.open(ports, self.record.routes):
+            self._later(relay.close())
+        self.record = replace(self.record, routes=self.routes.host_ports)
 
     def start_from(self, snapshot: str) -> None:
         """Let the next session start from this snapshot; raises `ApiError` 410 when there is no such."""
@@ -230,8 +224,7 @@ class Sandbox:
 
     def _open(self, box: Box) -> None:
         self.box = box
-        for relay in self.relays.values():
-            relay.guest = box.guest
+        self.routes.connect(box.guest)
         self._mark(Status.RUNNING, started_at=now())
         self._arm_expiry()
         self._later(self._watch(box))
@@ -252,8 +245,7 @@ class Sandbox:
             self._expiry.cancel()
         box, self.box = self.box, None
         await box.close()
-        for relay in self.relays.values():
-            await relay.disconnect()
+        await self.routes.disconnect()
         await self.commands.all_ended()
         return True
 

@@ -224,6 +224,14 @@ async def test_a_sandbox_can_be_set_back_to_an_earlier_snapshot(make_sandbox) ->
     assert await sandbox.fs.read_text("file") == "old"
 
 
+async def test_a_disk_over_layers_tells_nothing_of_where_it_is(make_sandbox, engine: EngineProcess) -> None:
+    sandbox = await make_sandbox(persistent=True)
+    await sandbox.stop()
+    mount = await say(sandbox, "grep ' /vercel ' /proc/self/mountinfo")
+    assert " overlay " in mount
+    assert engine.data.name not in mount
+
+
 async def test_disk_that_snapshots_share_is_there_once(make_sandbox, engine) -> None:
     sandbox = await make_sandbox()
     await say(sandbox, "head -c 20000000 /dev/urandom > big")
