@@ -35,11 +35,11 @@ class Routes:
     async def disconnect(self) -> None:
         """Cut all connections and wait for a next session."""
         self._guest = None
-        for relay in self._relays.values():
+        for relay in list(self._relays.values()):  # others may open or close some meanwhile
             await relay.disconnect()
 
     async def close(self) -> None:
         """Give the host's ports back."""
-        for relay in self._relays.values():
+        for relay in list(self._relays.values()):  # others may open or close some meanwhile
             await relay.close()
         self._relays.clear()
