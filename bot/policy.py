@@ -88,14 +88,16 @@ def decide_command(command: commands.Command, pull: PullRequest, preview: Previe
 
 
 def _launch(asked: str | None, pull: PullRequest, preview: Preview | None) -> Action:
-    """A launch by command. On a fork it approves a commit, not a pull request: a later push must not slip in."""
+    """A launch by command. On a fork it approves the commit that it names, never "the newest".
+
+    A comment says which commit its writer saw only by naming it: a push may arrive before the comment does, or a
+    moment before it was sent.
+    """
     if asked and asked != pull.head_sha:
         return Refuse(f"The head of this pull request is {pull.head_sha}, not {asked}: look at it and ask again.")
-    if pull.from_fork and not asked:
-        shown = preview.launch.sha if preview and preview.launch else None
-        if shown != pull.head_sha:
-            return Refuse(
-                f"The head has moved to {pull.head_sha}: look at it, then comment `/preview {pull.head_sha}`."
-            )
+    approved = preview is not None and preview.approved_sha == pull.head_sha
+    if pull.from_fork and not asked and not approved:
+        sha = pull.head_sha
+        return Refuse(f"This pull request comes from a fork: look at {sha}, then comment `/preview {sha}`.")
     failed = preview is not None and preview.launch is not None and preview.launch.phase is Phase.FAILED
     return Launch(pull.head_sha, again=failed, approved=pull.from_fork)

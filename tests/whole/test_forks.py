@@ -48,7 +48,7 @@ async def test_a_stranger_approves_nothing_not_even_the_own_commit(town: Town):
 async def test_a_push_after_the_approval_waits_again(town: Town):
     story, fork = await forked(town)
     approved = story.sha
-    await story.say("/preview", by=story.people["writer"])
+    await story.say(f"/preview {approved}", by=story.people["writer"])
     url = await story.ready()
     story.sha = await fork.push(page("Slipped in"), branch="change")
     await waits(story)
@@ -59,15 +59,22 @@ async def test_a_push_after_the_approval_waits_again(town: Town):
     assert story.sandbox not in await town.sandboxes.names()
 
 
-async def test_an_approval_that_a_push_overtook_is_refused(town: Town):
-    story, fork = await forked(town)
-    await town.forge.delivery_fault("hold", match="pull_request.synchronize")
-    story.sha = await fork.push(page("Slipped in"), branch="change")
+async def test_a_command_that_names_no_commit_approves_none(town: Town):
+    story, _ = await forked(town)
     comment = await story.say("/preview", by=story.people["writer"])
-    moved = f"The head has moved to {story.sha}: look at it, then comment `/preview {story.sha}`."
-    await story.says(f"<!-- branch-preview reply {comment} -->\n{moved}\n")
+    await story.says(f"<!-- branch-preview reply {comment} -->\n{texts.name_the_commit(story.sha)}\n")
     assert story.sandbox not in await town.sandboxes.names()
-    await story.release("pull_request.synchronize")
+
+
+async def test_a_command_whose_delivery_a_push_overtook_approves_no_later_commit(town: Town):
+    story, fork = await forked(town)
+    await town.forge.delivery_fault("hold", match="issue_comment.created")
+    comment = await story.say("/preview", by=story.people["writer"])  # what this writer sees is the first commit
+    story.sha = await fork.push(page("Slipped in"), branch="change")
+    await waits(story)
+    await town.forge.clear_faults()
+    await story.release("issue_comment.created")
+    await story.says(f"<!-- branch-preview reply {comment} -->\n{texts.name_the_commit(story.sha)}\n")
     await waits(story)
 
 

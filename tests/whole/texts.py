@@ -48,5 +48,10 @@ def awaiting_approval() -> str:
     )
 
 
+def name_the_commit(sha: str) -> str:
+    """The answer to an approval of nothing in particular."""
+    return f"This pull request comes from a fork: look at {sha}, then comment `/preview {sha}`."
+
+
 def _listed(notes: tuple[str, ...]) -> str:
     return "".join(f"- {note}\n" for note in notes) + ("\n" if notes else "")

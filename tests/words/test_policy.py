@@ -90,7 +90,9 @@ SHOWN, MOVED = preview(Phase.AWAITING_APPROVAL), preview(wanted=False, launch=la
         (COME, BRANCH, preview(Phase.INSTALLING), Launch(SHA)),
         (COME_SHA, BRANCH, NONE, Launch(SHA)),
         (COME_OTHER, BRANCH, STANDS, Refuse),
-        (COME, FORK, SHOWN, Launch(SHA, approved=True)),
+        (COME, FORK, SHOWN, Refuse),
+        (COME, FORK, APPROVED, Launch(SHA, approved=True)),
+        (COME, FORK, APPROVED_BEFORE, Refuse),
         (COME, FORK, MOVED, Refuse),
         (COME, FORK, NONE, Refuse),
         (COME_SHA, FORK, MOVED, Launch(SHA, approved=True)),
@@ -119,5 +121,5 @@ def test_whoever_may_not_write_is_refused_and_told_why(command, pull):
 
 
 def test_a_refused_approval_names_the_commit_to_look_at():
-    refused = decide_command(COME, FORK, MOVED, may_write=True)
-    assert refused == Refuse(f"The head has moved to {SHA}: look at it, then comment `/preview {SHA}`.")
+    refused = decide_command(COME, FORK, SHOWN, may_write=True)
+    assert refused == Refuse(f"This pull request comes from a fork: look at {SHA}, then comment `/preview {SHA}`.")
