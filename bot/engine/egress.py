@@ -2,7 +2,7 @@
 
 A connection is judged by the name that it was made for, which its made-up address tells, and by where that name leads
 when it is made: an answer that was good for a moment opens nothing. A policy that is put in force cuts what it no
-longer allows and what it has other rules for; what it still allows goes on, whatever it said under the earlier one.
+longer allows, what it has other rules for, and what began with asking for another name while nobody minded.
 """
 
 import asyncio
@@ -16,7 +16,8 @@ import structlog
 from bot.engine import dns
 from bot.engine.acceptor import Acceptor
 from bot.engine.destinations import Destination, Destinations, Gateway
-from bot.engine.interception import Interception
+from bot.engine.greeting import glance
+from bot.engine.interception import Connect, Interception
 from bot.engine.policy import NetworkPolicy
 from bot.engine.pump import close_with_reset, pump
 
@@ -41,6 +42,7 @@ class Egress:
         self._book = dns.SyntheticNames()
         self._destinations = Destinations(gateway)
         self._live: dict[asyncio.Task[Any], Destination] = {}
+        self._doubtful: set[asyncio.Task[Any]] = set()  # of the live: those that may ask for another name
         self._questions: set[asyncio.Task[None]] = set()
         names.settimeout(0)
         asyncio.get_running_loop().add_reader(names.fileno(), self._hear)
@@ -54,8 +56,9 @@ class Egress:
         """Put a policy in force; connections that it no longer allows, or has other rules for, are cut."""
         earlier, self._policy = self._policy, policy
         for task, to in self._live.items():
+            doubtful = task in self._doubtful and to.name is not None and policy.checks(to.name)
             other_rules = to.name is not None and policy.rules_for(to.name) != earlier.rules_for(to.name)
-            if other_rules or not policy.permits(to.name, to.address):
+            if doubtful or other_rules or not policy.permits(to.name, to.address):
                 task.cancel()
 
     async def close(self) -> None:
@@ -106,6 +109,7 @@ class Egress:
             log.debug("egress ended", reason=str(error))
         finally:
             self._live.pop(_current_task(), None)
+            self._doubtful.discard(_current_task())
             if inside.fileno() >= 0:
                 inside.close() if whole else close_with_reset(inside)
 
@@ -117,18 +121,37 @@ class Egress:
         return socket.inet_ntoa(address), port
 
     async def _carry(self, inside: socket.socket, host: str, port: int) -> None:
-        name, policy = self._book.name_of(host), self._policy
+        name = self._book.name_of(host)
         connect = partial(self._connect, name, host, port)
-        if name is not None and policy.checks(name):
+        if name is not None and self._policy.checks(name):
             self._live[_current_task()] = Destination(name, None)
-            await Interception(self._gateway.authority, name, port, policy.rules_for(name), connect).carry(inside)
+            await self._intercept(inside, name, port, connect)
             return
         outside, whole = await connect(), False
         try:
-            await pump(inside, outside)
+            if name is not None and await self._is_checked_by_now(inside, outside, name):
+                await self._intercept(inside, name, port, connect, outside)
+            else:
+                await pump(inside, outside)
             whole = True
         finally:
-            outside.close() if whole else close_with_reset(outside)
+            if outside.fileno() >= 0:
+                outside.close() if whole else close_with_reset(outside)
+
+    async def _is_checked_by_now(self, inside: socket.socket, outside: socket.socket, name: str) -> bool:
+        """Wait for the first words; note whether they would pass, or find that they have to."""
+        greeting = await glance(inside, outside)
+        if self._policy.checks(name):
+            return True
+        if greeting is None or not greeting.agrees_with(name):
+            self._doubtful.add(_current_task())
+        return False
+
+    async def _intercept(
+        self, inside: socket.socket, name: str, port: int, connect: Connect, first: socket.socket | None = None
+    ) -> None:
+        rules = self._policy.rules_for(name)
+        await Interception(self._gateway.authority, name, port, rules=rules, connect=connect, first=first).carry(inside)
 
     async def _connect(self, name: str | None, host: str, port: int) -> socket.socket:
         """Raises `OSError` when nothing that the policy allows answers."""

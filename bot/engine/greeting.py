@@ -25,6 +25,17 @@ class Greeting:
     speech: Speech
     server_name: str | None = None
 
+    def agrees_with(self, name: str) -> bool:
+        """Whether all that will be said is for `name`: later requests of HTTP could be for anybody."""
+        return self.speech is Speech.OTHER or (self.speech is Speech.TLS and self.server_name == name)
+
+
+async def glance(client: socket.socket, server: socket.socket) -> Greeting | None:
+    """What can be told as soon as one of them has spoken; nothing if that is too little."""
+    if await _first_readable(client, server) is server:
+        return Greeting(Speech.OTHER)
+    return judge(client.recv(_LARGEST, socket.MSG_PEEK))
+
 
 async def hear(client: socket.socket, server: socket.socket | None = None) -> Greeting:
     """Wait for the client's first words without taking them; a `server` that speaks first makes it `OTHER`.

@@ -24,19 +24,30 @@ class Misdirected(ConnectionAbortedError):
 
 
 class Interception:
-    """`connect` opens a connection to the host itself, as often as it is needed."""
+    """`connect` opens a connection to the host itself, as often as it is needed; `first` is one that is there already.
+
+    Without rules TLS stays closed to us. With rules HTTP/1.1 is all that passes: over TLS it is agreed on, and clients
+    that speak HTTP/2 only are refused.
+    """
 
     def __init__(
-        self, authority: Authority | None, name: str, port: int, rules: tuple[Rule, ...], connect: Connect
+        self,
+        authority: Authority | None,
+        name: str,
+        port: int,
+        *,
+        rules: tuple[Rule, ...],
+        connect: Connect,
+        first: socket.socket | None = None,
     ) -> None:
         self._authority, self._name, self._port = authority, name, port
         self._rules, self._connect = rules, connect
-        self._first: socket.socket | None = None
+        self._first = first
 
     async def carry(self, inside: socket.socket) -> None:
         """Until both ends ended. Raises `OSError` otherwise: what came so far is not all there was."""
         try:
-            if not self._rules:
+            if not self._rules and not self._first:
                 self._first = await self._connect()  # a host may be one that speaks first
             greeting = await hear(inside, self._first)
             self._check(greeting)

@@ -184,6 +184,7 @@ class Sandboxes:
             owner=self._workshop.owner,
             env=sandbox.environment,
             limit=self._workshop.settings.clone_limit,
+            proxy=self._workshop.settings.egress_proxy,
         )
 
     async def _remove(self, sandbox: Sandbox) -> None:

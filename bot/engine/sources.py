@@ -22,10 +22,11 @@ from bot.engine.rootfs import CWD
 from bot.engine.wire import GitSource, TarballSource
 
 _FULL_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_NEAR = ("localhost", "127.0.0.1", "::1")  # reached without a proxy
 _MAGIC = {b"\x1f\x8b": "--gzip", b"BZ": "--bzip2", b"\xfd7": "--xz", b"\x28\xb5": "--zstd"}
 
 
-def git_environment(source: GitSource, trusting: str = os.devnull) -> dict[str, str]:
+def git_environment(source: GitSource, trusting: str = os.devnull, proxy: str | None = None) -> dict[str, str]:
     """Everything that git may know: no configuration of the host's, no prompts, the credentials, the certificates.
 
     Credentials travel in the environment of the one process that needs them: not in its arguments, which all users
@@ -56,6 +57,7 @@ def git_environment(source: GitSource, trusting: str = os.devnull) -> dict[str, 
         **{f"GIT_CONFIG_KEY_{number}": key for number, (key, _) in numbered.items()},
         **{f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in numbered.items()},
         **{name: value for name in ("GIT_SSL_CAINFO", "SSL_CERT_FILE") if (value := os.environ.get(name))},
+        **({"http_proxy": proxy, "https_proxy": proxy, "no_proxy": ",".join(_NEAR)} if proxy else {}),
     }
 
 
@@ -72,21 +74,22 @@ async def provide(
     owner: int,
     env: dict[str, str],
     limit: float,
+    proxy: str | None = None,
 ) -> None:
     """Fill the working directory, which the launcher sees as `folder`. Raises `ApiError` 400 with the reason."""
     if isinstance(source, TarballSource):
-        await unpack_tarball(box, source, owner, env)
+        await unpack_tarball(box, source, owner, env, proxy)
     else:
-        await fetch_git(launcher, source, folder, limit)
+        await fetch_git(launcher, source, folder, limit, proxy)
         await check_out(box, source, owner, env)
 
 
-async def fetch_git(launcher: Launcher, source: GitSource, folder: str, limit: float) -> None:
+async def fetch_git(launcher: Launcher, source: GitSource, folder: str, limit: float, proxy: str | None = None) -> None:
     """Make `folder` a repository that has the wanted commit as FETCH_HEAD."""
     git = shutil.which("git", path="/usr/local/bin:/usr/bin:/bin")
     if git is None:
         raise ApiError(400, "git_clone_failed", "git is not installed on the host: `apt install git`")
-    environment = git_environment(source, f"{launcher.folders['data']}/tools/gitconfig")
+    environment = git_environment(source, f"{launcher.folders['data']}/tools/gitconfig", proxy)
     depth = ["--depth", str(source.depth)] if source.depth else []
     steps = (
         ["init", "--quiet", "--initial-branch=main", "--template="],
@@ -113,11 +116,13 @@ async def check_out(box: Box, source: GitSource, owner: int, env: dict[str, str]
             raise ApiError(400, "git_clone_failed", f"the server sent another commit than {source.revision}")
 
 
-async def unpack_tarball(box: Box, source: TarballSource, owner: int, env: dict[str, str]) -> None:
+async def unpack_tarball(
+    box: Box, source: TarballSource, owner: int, env: dict[str, str], proxy: str | None = None
+) -> None:
     """Stream a tarball into the sandbox and unpack it there."""
     try:
         async with (
-            httpx.AsyncClient(follow_redirects=True, timeout=60) as client,
+            httpx.AsyncClient(follow_redirects=True, timeout=60, mounts=_mounts(proxy)) as client,
             client.stream("GET", source.url) as got,
         ):
             got.raise_for_status()
@@ -128,6 +133,14 @@ async def unpack_tarball(box: Box, source: TarballSource, owner: int, env: dict[
     except httpx.HTTPError as error:
         raise bad_request(f"cannot download the tarball: {error}", "tarball_failed") from error
     _require(ended, "tarball_failed")
+
+
+def _mounts(proxy: str | None) -> dict[str, httpx.AsyncHTTPTransport | None]:
+    """By which transport httpx gets where; an empty answer leaves that to the environment."""
+    if proxy is None:
+        return {}
+    places = (f"all://[{host}]" if ":" in host else f"all://{host}" for host in _NEAR)
+    return {"all://": httpx.AsyncHTTPTransport(proxy=proxy), **dict.fromkeys(places)}
 
 
 async def _prepend(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -8,6 +8,7 @@ import pytest
 from engine_process import EngineProcess, wait_until
 from rule_world import API, OTHER, RuleWorld
 from vercel.sandbox import (
+    GitSource,
     NetworkPolicy,
     NetworkPolicyKeyValueMatcher,
     NetworkPolicyMatcher,
@@ -16,6 +17,8 @@ from vercel.sandbox import (
     NetworkPolicyRule,
     NetworkPolicyTransform,
     Sandbox,
+    SandboxApiError,
+    TarballSource,
 )
 
 pytestmark = pytest.mark.bwrap
@@ -321,6 +324,45 @@ async def test_other_rules_cut_what_runs_under_the_old_ones(make_sandbox, world)
     assert await process.stdout.readline() == "cut\n"
 
 
+async def test_what_asked_for_another_name_while_nobody_minded_is_cut_later(make_sandbox, world) -> None:
+    script = (
+        "import socket, ssl, sys; host, server_name, gate = sys.argv[1:]\n"
+        "c = socket.create_connection((host, 443), 20)\n"
+        "c = ssl._create_unverified_context().wrap_socket(c, server_hostname=server_name)\n"
+        "print('connected', flush=True); open(gate).read()\n"
+        "request = f'GET / HTTP/1.1\\r\\nHost: {host}\\r\\n\\r\\n'.encode()\n"
+        "try: c.sendall(request); print(c.recv(15).decode(), flush=True)\n"
+        "except OSError: print('cut', flush=True)\n"
+    )
+    sandbox = await make_sandbox()
+    await sandbox.run_process("mkfifo", ["/tmp/one", "/tmp/two"])
+    pairs = ((API, "/tmp/one"), ("elsewhere.test", "/tmp/two"))
+    talks = [
+        await sandbox.create_process("/usr/bin/python3", ["-c", script, API, name, gate], stdout=-1)
+        for name, gate in pairs
+    ]
+    assert [await talk.stdout.readline() for talk in talks] == ["connected\n"] * 2
+    await sandbox.update(network_policy=custom())
+    await sandbox.run_process("sh", ["-c", "echo > /tmp/one; echo > /tmp/two"])
+    assert [await talk.stdout.readline() for talk in talks] == ["HTTP/1.1 200 OK\n", "cut\n"]
+
+
+async def test_a_connection_that_was_silent_before_is_held_to_its_name(make_sandbox, world) -> None:
+    script = (
+        "import socket, ssl, sys; host, gate = sys.argv[1:]\n"
+        "c = socket.create_connection((host, 443), 20); print('connected', flush=True); open(gate).read()\n"
+        "try: ssl._create_unverified_context().wrap_socket(c, server_hostname='elsewhere.test'); print('let through')\n"
+        "except OSError: print('cut', flush=True)\n"
+    )
+    sandbox = await make_sandbox()
+    await sandbox.run_process("mkfifo", ["/tmp/gate"])
+    talk = await sandbox.create_process("/usr/bin/python3", ["-c", script, API, "/tmp/gate"], stdout=-1)
+    assert await talk.stdout.readline() == "connected\n"
+    await sandbox.update(network_policy=custom())
+    await sandbox.run_process("sh", ["-c", "echo > /tmp/gate"])
+    assert await talk.stdout.readline() == "cut\n"
+
+
 async def test_a_rule_survives_a_stop(client, world) -> None:
     sandbox = await client.create_sandbox(name="rules-stay", network_policy=custom(api=[injection()]))
     try:
@@ -348,6 +390,18 @@ async def test_a_proxy_is_not_asked_for_private_names(make_sandbox, world, name:
     world.proxy.asked.clear()
     assert (await fetch(sandbox, f"http://{name}/")).startswith("failed")
     assert world.proxy.asked == []
+
+
+@pytest.mark.parametrize(
+    "source", [GitSource(url="https://git.rules.test/app"), TarballSource(url="https://git.rules.test/app.tar.gz")]
+)
+async def test_sources_are_fetched_by_way_of_the_proxy(make_sandbox, world, source) -> None:
+    world.proxy.asked.clear()
+    with pytest.raises(SandboxApiError) as refused:
+        await make_sandbox(source=source)
+    assert "git.rules.test:443" in world.proxy.asked
+    assert refused.value.status_code == 400
+    assert world.proxy.password not in str(refused.value)
 
 
 @pytest.mark.parametrize(
