@@ -65,6 +65,7 @@ def prepare(settings: Settings) -> Rootfs:
     for name, program in PROGRAMS.items():
         (bin_folder / name).write_text(program)
         (bin_folder / name).chmod(0o755)
+    _name_python(bin_folder)
     binds.append(Bind(_inside(settings, bin_folder), f"{TOOLS}/bin"))
     settings.trust.mkdir(mode=0o755, exist_ok=True)
     binds.append(Bind(_inside(settings, settings.trust), trust.FOLDER))
@@ -92,6 +93,7 @@ def environment(outside: Mapping[str, str], *, with_node: bool) -> dict[str, str
         "USER": USER,
         "LOGNAME": USER,
         "LANG": "C.UTF-8",
+        "PIP_BREAK_SYSTEM_PACKAGES": "1",  # it cannot: `/usr` is read-only, and `--user` is the sandbox's own home
         "PATH": f"{TOOLS}/node/bin:{PATH}" if with_node else PATH,
     }
     if Path(_DEFAULT_BUNDLE).is_file():
@@ -136,6 +138,15 @@ def _agent_python(folders: dict[str, Path], binds: list[Bind]) -> str:
     folders["python"] = prefix
     binds.append(Bind("python:", str(prefix)))
     return str(executable)
+
+
+def _name_python(folder: Path) -> None:
+    """Let `python` be there, as in the hosted image, where the host has `python3` only."""
+    link = folder / "python"
+    link.unlink(missing_ok=True)
+    path = "/usr/local/bin:/usr/bin:/bin"
+    if shutil.which("python", path=path) is None and (python := shutil.which("python3", path=path)):
+        link.symlink_to(python)
 
 
 def _copy(source: Path | None, target: Path) -> None:
