@@ -29,6 +29,7 @@ One sandbox
 All sandboxes
     records, storage    what survives a restart
     layers, snapshots, retention, family    disks that are kept, and shared
+    drives              disks of their own
     workshop            what they are all made with
     sandbox, sandboxes, first_record        lifecycle
     listing             pages

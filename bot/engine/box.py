@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.engine import bubblewrap, rootfs
@@ -54,22 +54,23 @@ async def launch(
     policy: NetworkPolicy,
     group: Group | None = None,
     gateway: Gateway = _NO_GATEWAY,
-    overlay: Overlay | None = None,
+    overlays: Sequence[Overlay] = (),
+    binds: Sequence[Bind] = (),
 ) -> Box:
     """Start a sandbox on `disk` (a path as the launcher sees it), whose whole is limited by `group`.
 
-    An `overlay` appears at `disk` for this sandbox alone.
+    `overlays` appear for this sandbox alone; `binds` are those that only it has.
 
     Raises `LaunchError` with the kernel's own words.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     complaints, their_complaints = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     guest = Guest(ours)
-    sent = [their_complaints, theirs.detach(), *_descriptions(launcher, surroundings, disk)]
+    sent = [their_complaints, theirs.detach(), *_descriptions(launcher, surroundings, disk, binds)]
     argv = bubblewrap.command(_place(launcher, surroundings.bwrap), surroundings.python)
     try:
         doors = group.doors if group else []
-        launched = await launcher.sandbox(argv, limits=limits, doors=doors, descriptors=sent, overlay=overlay)
+        launched = await launcher.sandbox(argv, limits=limits, doors=doors, descriptors=sent, overlays=overlays)
     except AgentGone:
         guest.close()
         os.close(complaints)
@@ -98,13 +99,13 @@ async def launch(
         os.close(complaints)
 
 
-def _descriptions(launcher: Launcher, surroundings: Rootfs, disk: str) -> list[int]:
+def _descriptions(launcher: Launcher, surroundings: Rootfs, disk: str, own: Sequence[Bind]) -> list[int]:
     """Descriptors for bubblewrap, in the order of its module's constants: arguments, filter, files."""
     mounts = Mounts(
         disk=disk,
         disk_target=rootfs.DISK,
         cwd=rootfs.CWD,
-        binds=tuple(Bind(_place(launcher, bind.source), bind.target) for bind in surroundings.binds),
+        binds=(*(Bind(_place(launcher, bind.source), bind.target) for bind in surroundings.binds), *own),
         files=tuple(rootfs.ETC),
     )
     contents = [bubblewrap.encode(bubblewrap.arguments(mounts)), build_filter(), *map(str.encode, rootfs.ETC.values())]

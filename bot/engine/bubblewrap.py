@@ -29,15 +29,16 @@ _MERGED = (("usr/bin", "/bin"), ("usr/sbin", "/sbin"), ("usr/lib", "/lib"), ("us
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """A host path that a sandbox sees, read-only, at `target`."""
+    """A host path that a sandbox sees at `target`."""
 
     source: str
     target: str
+    writable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Mounts:
-    """What a sandbox sees of the host: its own disk at `disk_target`, and nothing else that it could write to."""
+    """What a sandbox sees of the host: its own disk at `disk_target`, and what is bound."""
 
     disk: str
     disk_target: str
@@ -61,9 +62,13 @@ def arguments(mounts: Mounts) -> list[str]:
         *("--size", str(_RUN_BYTES), "--tmpfs", "/run"),
         *(word for place, path in enumerate(mounts.files, FIRST_FILE) for word in ("--ro-bind-data", str(place), path)),
         *("--bind", mounts.disk, mounts.disk_target),
-        *(word for bind in mounts.binds for word in ("--ro-bind", bind.source, bind.target)),
+        *(word for bind in mounts.binds for word in _bind(bind)),
         *("--chdir", mounts.cwd, *_read_only("/", "/run", "/dev"), "--seccomp", str(FILTER)),
     ]
+
+
+def _bind(bind: Bind) -> tuple[str, str, str]:
+    return "--bind" if bind.writable else "--ro-bind", bind.source, bind.target
 
 
 def _read_only(*folders: str) -> list[str]:

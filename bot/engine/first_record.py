@@ -46,6 +46,7 @@ def first_record(body: CreateBody, name: str) -> SandboxRecord:
         sessions=(new_session(body.timeout),),
         snapshot_expiration=body.snapshot_expiration,
         retention=body.keep_last_snapshots.parse() if body.keep_last_snapshots else None,
+        mounts={target: mount.parse() for target, mount in body.mounts.items()},
     )
 
 

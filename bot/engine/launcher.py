@@ -75,14 +75,14 @@ class Launcher:
         limits: Mapping[str, int],
         doors: Sequence[str],
         descriptors: Sequence[int],
-        overlay: Overlay | None = None,
+        overlays: Sequence[Overlay] = (),
     ) -> Launched:
         """Start bubblewrap in a fresh user and network namespace, below the control groups that `doors` lead into.
 
-        `descriptors` are as in `zygote._become_sandbox`; `overlay` is mounted for it first.
+        `descriptors` are as in `zygote._become_sandbox`; `overlays` are mounted for it first.
         """
         request = {"do": "sandbox", "argv": list(argv), "limits": dict(limits), "doors": list(doors)}
-        return await self._launch({**request, **_mounted(overlay)}, descriptors)
+        return await self._launch({**request, **_mounted(overlays)}, descriptors)
 
     async def command(
         self,
@@ -101,7 +101,7 @@ class Launcher:
         """
         rooted = as_root or overlay is not None
         request = {"do": "command", "argv": list(argv), "env": dict(env), "folder": folder, "as_root": rooted}
-        return await self._launch({**request, **_mounted(overlay)}, streams)
+        return await self._launch({**request, **_mounted([overlay] if overlay else [])}, streams)
 
     async def kill(self, launched: Launched) -> None:
         """End it and its process group, and wait until it is gone."""
@@ -138,5 +138,5 @@ class Launcher:
         self._running.clear()
 
 
-def _mounted(overlay: Overlay | None) -> Message:
-    return {"overlay": dict(overlay.request())} if overlay else {}
+def _mounted(overlays: Sequence[Overlay]) -> Message:
+    return {"overlays": [dict(overlay.request()) for overlay in overlays]}

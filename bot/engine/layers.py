@@ -72,7 +72,7 @@ class Layers:
         if not folder.disk.is_dir():
             make_for(folder.disk, self._user)
         make_for(folder.work, self._user)
-        place = f"sandboxes/{folder.path.name}"
+        place = folder.path.relative_to(self._folder.parent)
         lower = tuple(f"layers/{layer.id}" for layer in layers)
         return Overlay(self._data, lower, upper=f"{place}/disk", work=f"{place}/work")
 
@@ -124,7 +124,7 @@ class Layers:
         self._trash.discard_folders(half)
         make_for(half, self._user)
         source = f"{self._data}/layers/{layers[0].id}/."
-        await self._run([*_COPY, source, f"{self._data}/sandboxes/{folder.path.name}/copying"], None)
+        await self._run([*_COPY, source, f"{self._data}/{half.relative_to(self._folder.parent)}"], None)
         half.rename(folder.disk)
 
     async def _run(self, argv: list[str], overlay: Overlay | None) -> None:

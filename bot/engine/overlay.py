@@ -23,7 +23,7 @@ class Overlay:
     work: str | None = None
 
     def request(self) -> Mapping[str, str]:
-        """For `zygote._mount`."""
+        """For `zygote._mount_overlay`."""
         options = f"lowerdir={':'.join(self.lower)},userxattr"
         if self.upper:
             options += f",upperdir={self.upper},workdir={self.work},volatile"

@@ -3,7 +3,7 @@
 import errno
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
@@ -49,6 +49,34 @@ class Layer:
     size: int
 
 
+class MountMode(StrEnum):
+    READ_WRITE = "read-write"
+    SNAPSHOT = "snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A drive, by its name, as one sandbox sees it."""
+
+    drive: str
+    mode: MountMode
+
+
+@dataclass(frozen=True, slots=True)
+class DriveRecord:
+    """`layers` is what is committed. The parent is what it is a fork of, the root the first of them all."""
+
+    id: str
+    name: str
+    project: str
+    max_size: int
+    created_at: int
+    updated_at: int
+    layers: tuple[Layer, ...]
+    parent: str | None
+    root: str
+
+
 @dataclass(frozen=True, slots=True)
 class Retention:
     """The newest `count` snapshots of a sandbox are kept for `expiration` ms from their last use, 0 for ever."""
@@ -86,6 +114,7 @@ class SandboxRecord:
     current_snapshot: str | None = None
     snapshot_expiration: int | None = None
     retention: Retention | None = None
+    mounts: dict[str, Mount] = field(default_factory=dict)
 
     @property
     def session(self) -> SessionRecord:
@@ -148,10 +177,10 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-Record = TypeVar("Record", SandboxRecord, CommandRecord, SnapshotRecord)
+Record = TypeVar("Record", SandboxRecord, CommandRecord, SnapshotRecord, DriveRecord)
 
 
-def save(path: Path, record: SandboxRecord | CommandRecord | SnapshotRecord) -> None:
+def save(path: Path, record: SandboxRecord | CommandRecord | SnapshotRecord | DriveRecord) -> None:
     """Replace the file in one step: a crash or a full disk leaves the old record or the new one."""
     fresh, content = path.with_suffix(".new"), msgspec.json.encode(record)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)

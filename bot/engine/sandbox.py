@@ -183,6 +183,7 @@ class Sandbox:
                 self._open(box)
             except BaseException:
                 await box.close()
+                await self.workshop.drives.detach(self.record.session.id)
                 self._mark(Status.FAILED, stopped_at=now())
                 raise
 
@@ -194,6 +195,7 @@ class Sandbox:
         group: Group | None = None
         try:
             overlay = await self._prepare_disk()
+            attached = await self.workshop.drives.attach(self.record.name, self.record.session.id, self.record.mounts)
             group = self.workshop.group_of(self.record)
             self.verdicts = Verdicts(group, self.record.memory)
             return await launch(
@@ -204,11 +206,13 @@ class Sandbox:
                 policy=self.record.policy,
                 group=group,
                 gateway=self.workshop.gateway,
-                overlay=overlay,
+                overlays=[*([overlay] if overlay else []), *attached.overlays],
+                binds=attached.binds,
             )
         except BaseException:
             if group:
                 group.remove()
+            await self.workshop.drives.detach(self.record.session.id)
             self._mark(Status.FAILED, stopped_at=now())
             raise
 
@@ -247,6 +251,7 @@ class Sandbox:
         await box.close()
         await self.routes.disconnect()
         await self.commands.all_ended()
+        await self.workshop.drives.detach(self.record.session.id)
         return True
 
     async def _take(self, method: Method, expiration: int | None) -> SnapshotRecord:

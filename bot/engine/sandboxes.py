@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import structlog
 
+from bot.engine.drives import Drives
 from bot.engine.errors import ApiError, EngineError, not_found
 from bot.engine.first_record import first_record, inherit, resources
 from bot.engine.limits import require_disk
@@ -34,9 +35,14 @@ class Sandboxes:
     def snapshots(self) -> Snapshots:
         return self._workshop.snapshots
 
+    @property
+    def drives(self) -> Drives:
+        return self._workshop.drives
+
     def remember(self) -> None:
         """Take over what an earlier engine left: its sandboxes are stopped now, their files are there."""
         self.snapshots.remember()
+        self.drives.remember()
         for folder in sorted(self._workshop.settings.sandboxes.iterdir()):
             record = load(folder / "sandbox.json", SandboxRecord)
             if record is None:
@@ -101,6 +107,8 @@ class Sandboxes:
         changes = body.model_dump(include=saved_as_sent, exclude_none=True)
         if "keep_last_snapshots" in body.model_fields_set:
             changes["retention"] = body.keep_last_snapshots.parse() if body.keep_last_snapshots else None
+        if body.mounts is not None:
+            changes["mounts"] = {target: mount.parse() for target, mount in body.mounts.items()}
         if body.current_snapshot_id is not None:
             sandbox.start_from(body.current_snapshot_id)
         if body.resources:

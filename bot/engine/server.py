@@ -23,6 +23,7 @@ from bot.engine.api import PREFIX, create_app
 from bot.engine.authority import Authority
 from bot.engine.cgroups import ControlGroups
 from bot.engine.destinations import Gateway
+from bot.engine.drives import Drives
 from bot.engine.errors import DataFolderInUse, IsolationError
 from bot.engine.isolation import inspect_sandbox, start_launcher
 from bot.engine.launcher import Launcher
@@ -125,8 +126,10 @@ async def open_engine(settings: Settings, host: str) -> AsyncIterator[tuple[Sand
             stack.callback(groups.close)
         snapshots = Snapshots(settings.snapshots, await Layers.open(settings, launcher, trash))
         stack.push_async_callback(snapshots.close)
+        drives = Drives(settings.drives, launcher.folders["data"], settings.user, snapshots, trash)
         gateway = _open_gateway(settings, surroundings)
-        sandboxes = Sandboxes(Workshop(settings, launcher, surroundings, trash, snapshots, host, groups, gateway))
+        workshop = Workshop(settings, launcher, surroundings, trash, snapshots, drives, host, groups, gateway)
+        sandboxes = Sandboxes(workshop)
         stack.push_async_callback(sandboxes.close)
         sandboxes.remember()
         stack.push_async_callback(Watchdog(settings, sandboxes.all).close)

@@ -24,6 +24,10 @@ class Settings:
     answer_limit: float = 25.0  # a POST that creates is answered `pending` after this; clients give up after 60
 
     @property
+    def folders(self) -> tuple[Path, ...]:
+        return self.sandboxes, self.snapshots, self.layers, self.drives, self.trash
+
+    @property
     def sandboxes(self) -> Path:
         return self.data / "sandboxes"
 
@@ -42,6 +46,10 @@ class Settings:
     @property
     def layers(self) -> Path:
         return self.data / "layers"
+
+    @property
+    def drives(self) -> Path:
+        return self.data / "drives"
 
     @property
     def tools(self) -> Path:

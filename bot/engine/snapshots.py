@@ -31,6 +31,7 @@ class Snapshots:
         self._boot = _BOOT.read_text().strip()
         self._records: dict[str, SnapshotRecord] = {}
         self._sandboxes: dict[str, SandboxRecord] = {}
+        self._others: dict[str, tuple[Layer, ...]] = {}
         self._settling: asyncio.Task[None] | None = None
         self._expiry: asyncio.TimerHandle | None = None
 
@@ -108,6 +109,14 @@ class Snapshots:
         self._sandboxes.pop(sandbox.id, None)
         self._tidy()
 
+    def hold_layers(self, holder: str, layers: tuple[Layer, ...]) -> None:
+        """Keep these for something that is no sandbox; `drop_layers` lets go of them."""
+        self._others[holder] = layers
+
+    def drop_layers(self, holder: str) -> None:
+        self._others.pop(holder, None)
+        self._tidy()
+
     def take(
         self, sandbox: SandboxRecord, folder: SandboxFolder, size: int, method: Method, expiration: int | None
     ) -> SnapshotRecord:
@@ -176,7 +185,7 @@ class Snapshots:
     def _tidy(self) -> None:
         """Remove the layers that no snapshot and no disk stands on."""
         stacks = [record.layers for record in self._records.values()]
-        stacks += [sandbox.layers for sandbox in self._sandboxes.values()]
+        stacks += [sandbox.layers for sandbox in self._sandboxes.values()] + list(self._others.values())
         self.layers.retain({layer.id for stack in stacks for layer in stack})
 
     def _await_expiry(self) -> None:

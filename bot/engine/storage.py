@@ -51,6 +51,11 @@ class SandboxFolder:
             make_for(folder, owner)
 
 
+def make_traversable(folder: Path) -> None:
+    """A folder that the sandboxes' user gets through and cannot list."""
+    folder.mkdir(mode=_TRAVERSABLE)
+
+
 def make_for(folder: Path, owner: int) -> None:
     """A folder that only the sandboxes' user can enter."""
     folder.mkdir(mode=0o700)
@@ -63,7 +68,7 @@ def lock(settings: Settings) -> int:
 
     Raises `DataFolderInUse`.
     """
-    for folder in (settings.data, settings.sandboxes, settings.snapshots, settings.layers, settings.trash):
+    for folder in (settings.data, *settings.folders):
         folder.mkdir(mode=_TRAVERSABLE, parents=True, exist_ok=True)
         folder.chmod(folder.stat().st_mode | 0o011)
     descriptor = os.open(settings.data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -45,6 +45,9 @@ class Watchdog:
         for use, sandbox in uses:
             if use > limit:
                 await sandbox.end(f"its disk holds {use // MEGABYTE} MiB, and may hold {limit // MEGABYTE}")
+        for sandbox in running:
+            for drive in await sandbox.workshop.drives.overfull(sandbox.record.session.id):
+                await sandbox.end(f"drive {drive.name} holds more than its {drive.max_size // MEGABYTE} MiB")
         if uses and free_disk(self._settings.data) < self._settings.disk_floor // 2:
             use, largest = max(uses, key=lambda pair: pair[0])
             await largest.end(f"the host's disk is nearly full, and its {use // MEGABYTE} MiB are the most")

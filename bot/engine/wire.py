@@ -6,14 +6,16 @@ Sizes are MB, durations and times milliseconds.
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import BaseModel, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BaseModel, Field, SecretStr, model_validator
 
 from bot.engine.body import LENIENT
 from bot.engine.policy import Mode
 from bot.engine.policy_body import PolicyBody
-from bot.engine.records import Retention
+from bot.engine.records import Mount, MountMode, Retention
 
 MOST_PORTS = 15
+_MOUNTABLE = frozenset({"data", "mnt", "srv", "vercel", "workspace"})  # what a drive may be mounted at or below
+_OWN_FOLDERS = frozenset({"/vercel", "/vercel/sandbox", "/vercel/home"})
 _RESERVED_NAMES = frozenset({"sessions", "snapshots", "drives", "tree"})  # words of the API's own paths
 
 Port = Annotated[int, Field(ge=1, le=65535)]
@@ -80,6 +82,35 @@ class RetentionBody(Body):
         return Retention(self.count, self.expiration, self.delete_evicted)
 
 
+class MountBody(Body):
+    drive: str
+    mode: MountMode = MountMode.READ_WRITE
+
+    def parse(self) -> Mount:
+        return Mount(self.drive, self.mode)
+
+
+def _is_free(target: str) -> str:
+    parts = target.split("/")
+    if parts[0] or len(parts) < 2 or {"", ".", ".."} & set(parts[1:]):
+        raise ValueError(f"{target} is not the absolute path of a folder")
+    if parts[1] not in _MOUNTABLE or target in _OWN_FOLDERS:
+        raise ValueError(f"a drive cannot be mounted at {target}")
+    return target
+
+
+Mounts = Annotated[dict[Annotated[str, AfterValidator(_is_free)], MountBody], Field(max_length=4)]
+
+
+class DriveBody(Body):
+    project_id: str = ""
+    max_size_bytes: Annotated[int, Field(ge=1 << 20)] | None = None
+
+
+class DriveForkBody(Body):
+    name: Annotated[str, Field(min_length=1, max_length=128)]
+
+
 class CreateBody(Body):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")] | None = None
     project_id: str = ""
@@ -93,6 +124,7 @@ class CreateBody(Body):
     persistent: bool = True
     snapshot_expiration: Lifetime | None = None
     keep_last_snapshots: RetentionBody | None = None
+    mounts: Mounts = {}
 
     @model_validator(mode="after")
     def name_is_free_to_use(self) -> "CreateBody":
@@ -114,6 +146,7 @@ class UpdateBody(Body):
     snapshot_expiration: Lifetime | None = None
     keep_last_snapshots: RetentionBody | None = None
     current_snapshot_id: str | None = None
+    mounts: Mounts | None = None
 
 
 class SnapshotBody(Body):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from bot.engine.cgroups import ControlGroups, Group
 from bot.engine.destinations import Gateway
+from bot.engine.drives import Drives
 from bot.engine.launcher import Launcher
 from bot.engine.limits import MEGABYTE
 from bot.engine.records import SandboxRecord
@@ -22,6 +23,7 @@ class Workshop:
     surroundings: Rootfs
     trash: Trash
     snapshots: Snapshots
+    drives: Drives
     host: str
     groups: ControlGroups | None
     gateway: Gateway

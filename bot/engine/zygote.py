@@ -158,8 +158,8 @@ def _become_command(request: Request, streams: list[int]) -> None:
         os.dup2(stream, target)
     if request["as_root"]:
         _own_namespaces(_CLONE_NEWUSER | _CLONE_NEWNS)
-    if overlay := request.get("overlay"):
-        _mount(**overlay)
+    for overlay in request["overlays"]:
+        _mount_overlay(**overlay)
     if request.get("folder"):
         os.chdir(request["folder"])
     os.execve(request["argv"][0], request["argv"], request["env"])  # noqa: S606 - there is no shell
@@ -171,10 +171,9 @@ def _become_sandbox(request: Request, descriptors: list[int]) -> None:
     os.dup2(complaints, 2)
     if not request["doors"]:
         os.nice(_NICENESS)  # no control group gives the host precedence
-    overlay = request.get("overlay")
-    _own_namespaces(_CLONE_NEWUSER | _CLONE_NEWNET | (_CLONE_NEWNS if overlay else 0))
-    if overlay:
-        _mount(**overlay)
+    _own_namespaces(_CLONE_NEWUSER | _CLONE_NEWNET | (_CLONE_NEWNS if request["overlays"] else 0))
+    for overlay in request["overlays"]:
+        _mount_overlay(**overlay)
     for name, value in request["limits"].items():
         resource.setrlimit(getattr(resource, name), (value, value))
     with socket.socket(fileno=os.dup(control)) as channel:
@@ -193,7 +192,7 @@ def _own_namespaces(kinds: int) -> None:
     Path("/proc/self/gid_map").write_text(f"0 {group} 1")
 
 
-def _mount(folder: str, target: str, options: str) -> None:
+def _mount_overlay(folder: str, target: str, options: str) -> None:
     """Mount an overlay, seen by us and what we become only. The paths in it are relative to `folder`."""
     os.chdir(folder)
     kind = b"overlay"

@@ -4,7 +4,7 @@ from litestar import Litestar, Router, get
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
 
-from bot.engine.api import commands, doors, interactive, sandboxes, sessions, snapshots
+from bot.engine.api import commands, doors, drives, interactive, sandboxes, sessions, snapshots
 from bot.engine.errors import AgentGone, ApiError
 from bot.engine.sandboxes import Sandboxes
 
@@ -21,7 +21,8 @@ def create_app(everything: Sandboxes, token: str) -> Litestar:
     api = Router(
         PREFIX,
         route_handlers=[
-            *(sandboxes.router, sessions.router, commands.router, snapshots.router, interactive.router),
+            *(sandboxes.router, sessions.router, commands.router, interactive.router),
+            *(snapshots.router, drives.router),
         ],
         guards=[doors.token_guard(token)],
     )

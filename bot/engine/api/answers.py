@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bot.engine.policy import Mode, NetworkPolicy
-from bot.engine.records import CommandRecord, Retention, SandboxRecord, SessionRecord, SnapshotRecord
+from bot.engine.records import CommandRecord, DriveRecord, Retention, SandboxRecord, SessionRecord, SnapshotRecord
 from bot.engine.rootfs import CWD
 from bot.engine.sandbox import Sandbox
 
@@ -47,6 +47,7 @@ def sandbox_json(record: SandboxRecord) -> Json:
             "timeout": record.timeout,
             "currentSnapshotId": record.current_snapshot,
             "snapshotExpiration": record.snapshot_expiration,
+            "mounts": {path: {"drive": one.drive, "mode": one.mode.value} for path, one in record.mounts.items()},
             "keepLastSnapshots": _retention_json(record.retention) if record.retention else None,
         }
     )
@@ -66,6 +67,25 @@ def snapshot_json(record: SnapshotRecord) -> Json:
             "lastUsedAt": record.last_used_at,
             "creationMethod": record.method.value,
             "parentId": record.parent,
+        }
+    )
+
+
+def drive_json(record: DriveRecord, writer: tuple[str, str] | None) -> Json:
+    sandbox, session = writer or (None, None)
+    return _present(
+        {
+            "id": record.id,
+            "name": record.name,
+            "projectId": record.project,
+            "region": _REGION,
+            "maxSizeBytes": record.max_size,
+            "createdAt": record.created_at,
+            "updatedAt": record.updated_at,
+            "currentSandboxName": sandbox,
+            "currentSessionId": session,
+            "parentDriveId": record.parent,
+            "rootDriveId": record.root,
         }
     )
 
