@@ -89,8 +89,12 @@ class Exchange:
             await upstream.close()
 
     async def _upstream(self, forward: str | None) -> HttpStream:
-        if forward not in self._upstreams:
-            self._upstreams[forward] = await self._dial(forward)
+        """A connection that is open still: servers close idle ones, of which the client here knows nothing."""
+        upstream = self._upstreams.pop(forward, None)
+        if upstream and upstream.is_over:
+            await upstream.close()
+            upstream = None
+        self._upstreams[forward] = upstream or await self._dial(forward)
         return self._upstreams[forward]
 
     async def _pass_on(self, request: h11.Request, upstream: HttpStream) -> None:

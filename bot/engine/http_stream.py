@@ -60,6 +60,11 @@ class HttpStream:
         await self._writer.drain()
 
     @property
+    def is_over(self) -> bool:
+        """Whether the other end has closed or broken, and all that it said was read."""
+        return self._reader.at_eof() or self._reader.exception() is not None
+
+    @property
     def early(self) -> bytes:
         """What came behind the last HTTP message, once the connection speaks something else."""
         return self.http.trailing_data[0]

@@ -25,7 +25,9 @@ class Request:
 
 
 class Host(http.server.ThreadingHTTPServer):
-    """Answers `{"path": …}`; `/lines` waits for `gate` before its second line; `/echo` switches protocol and echoes."""
+    """Answers `{"path": …}`; `/lines` waits for `gate` before its second line; `/echo` switches protocol and echoes;
+    `/leave` closes after its answer without a word about that.
+    """
 
     daemon_threads = True
     request_queue_size = 64
@@ -63,7 +65,8 @@ class _Answer(http.server.BaseHTTPRequestHandler):
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.server.asked.append(Request(self.command, self.path, headers, body, self.client_address[1]))
-        {"/lines": self._lines, "/echo": self._echo}.get(self.path, self._answer)(len(body))
+        paths = {"/lines": self._lines, "/echo": self._echo, "/leave": self._leave}
+        paths.get(self.path, self._answer)(len(body))
 
     do_GET = do_POST = do_PUT = do_DELETE = _serve
 
@@ -83,6 +86,10 @@ class _Answer(http.server.BaseHTTPRequestHandler):
             self.wfile.flush()
             if line == b"first\n":
                 self.server.gate.wait(30)
+
+    def _leave(self, size: int) -> None:
+        self._answer(size)
+        self.close_connection = True
 
     def _echo(self, _: int) -> None:
         self.send_response(101)
@@ -108,6 +115,7 @@ class Proxy(socketserver.ThreadingTCPServer):
         super().__init__(("127.0.0.1", 0), _Tunnel)
         self.secure, self.plain, self.password = secure, plain, password
         self.asked: list[str] = []
+        self.hung_up = 0  # by hosts, and passed on
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -134,10 +142,14 @@ class _Tunnel(socketserver.StreamRequestHandler):
         host = self.server.secure if place.endswith(":443") else self.server.plain
         with socket.create_connection(("127.0.0.1", host.port)) as upstream:
             self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
-            back = threading.Thread(target=_copy, args=(upstream, self.connection))
+            back = threading.Thread(target=self._carry_back, args=(upstream,))
             back.start()
             _copy(self.connection, upstream)
             back.join()
+
+    def _carry_back(self, upstream: socket.socket) -> None:
+        _copy(upstream, self.connection)
+        self.server.hung_up += 1
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 from asking import SECRET, custom, injection
+from engine_process import wait_until
 from rule_world import API
 
 pytestmark = pytest.mark.bwrap
@@ -57,3 +58,21 @@ async def test_node_and_curl_trust_the_authority_without_being_told(make_sandbox
     assert node.stdout == '{"path": "/n", "size": 0}\n', node.stderr
     curl = await sandbox.run_process("curl", ["-sS", "--fail", f"https://{API}/c"], capture_output=True)
     assert curl.stdout == '{"path": "/c", "size": 0}', curl.stderr
+
+
+async def test_a_client_goes_on_though_the_host_has_closed_an_idle_connection(make_sandbox, world) -> None:
+    script = (
+        "import http.client, sys; c = http.client.HTTPSConnection(sys.argv[1], timeout=20)\n"
+        "c.request('GET', '/leave'); print(len(c.getresponse().read()), flush=True)\n"
+        "c.auto_open = 0; open('/tmp/gate').read()\n"
+        "c.request('GET', '/next'); print(c.getresponse().status, flush=True)\n"
+    )
+    sandbox = await make_sandbox(network_policy=custom(api=[injection()]))
+    await sandbox.run_process("mkfifo", ["/tmp/gate"])
+    before = world.proxy.hung_up
+    process = await sandbox.create_process("/usr/bin/python3", ["-c", script, API], stdout=-1)
+    assert await process.stdout.readline() == "29\n"
+    wait_until(lambda: world.proxy.hung_up > before)
+    await sandbox.run_process("sh", ["-c", "echo > /tmp/gate"])
+    assert await process.stdout.readline() == "200\n"
+    assert len({one.connection for one in world.secure.asked}) == 2
