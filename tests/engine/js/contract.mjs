@@ -140,6 +140,22 @@ const scenarios = {
     });
   },
 
+  async has_one_user_and_says_so() {
+    await within({}, async (sandbox) => {
+      await assert.rejects(sandbox.createUser("alice"), /have one user, vercel-sandbox/);
+      const ran = await sandbox.runCommand({ cmd: "id", args: ["-un"], sudo: true });
+      assert.equal(await ran.stdout(), "vercel-sandbox\n");
+    });
+  },
+
+  async gets_a_ticket_for_a_terminal() {
+    await within({}, async (sandbox) => {
+      const { url, token } = await sandbox.openInteractive();
+      assert.equal(new URL(url).host, new URL(ENGINE_URL).host);
+      assert.ok(token.length > 20);
+    });
+  },
+
   async is_gone_when_deleted() {
     const sandbox = await Sandbox.create({ ...account, name: unique(), persistent: false });
     await sandbox.delete();
