@@ -33,7 +33,7 @@ All sandboxes
     workshop            what they are all made with
     sandbox, sandboxes, first_record        lifecycle
     listing             pages
-    watchdog            those that fill the disk
+    watchdog, memory    those that use more than they may
     isolation           whether this machine isolates at all
     body, wire, policy_body, api/       the protocol
     server, settings    the process

@@ -34,6 +34,11 @@ class Box:
     _launcher: Launcher
     _group: Group | None
 
+    @property
+    def pid(self) -> int:
+        """The host's number of the process that all others of the sandbox descend from."""
+        return self._launched.pid.result()
+
     async def close(self) -> None:
         """End every process in it; returns when the kernel has."""
         self.guest.close()

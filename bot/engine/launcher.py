@@ -21,10 +21,11 @@ _START_LIMIT = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """Something that the zygote started. `ended` is its exit status, negative for a signal."""
+    """Something that the zygote started: its process id, and its exit status, negative for a signal."""
 
     id: int
     ended: asyncio.Future[int]
+    pid: asyncio.Future[int]
 
 
 class Launcher:
@@ -33,7 +34,7 @@ class Launcher:
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
         self._ids = itertools.count(1)
-        self._running: dict[int, asyncio.Future[int]] = {}
+        self._running: dict[int, Launched] = {}
         self._ready: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
         self.gone = asyncio.Event()
         self.folders: dict[str, str] = {}
@@ -114,8 +115,9 @@ class Launcher:
         await asyncio.to_thread(self._process.wait)
 
     async def _launch(self, request: Message, descriptors: Sequence[int]) -> Launched:
-        launched = Launched(next(self._ids), asyncio.get_running_loop().create_future())
-        self._running[launched.id] = launched.ended
+        loop = asyncio.get_running_loop()
+        launched = Launched(next(self._ids), loop.create_future(), loop.create_future())
+        self._running[launched.id] = launched
         await self._channel.send({**request, "id": launched.id}, descriptors)
         return launched
 
@@ -123,8 +125,10 @@ class Launcher:
         close_all(descriptors)
         if message["event"] == "ready":
             self._ready.set_result(message["folders"])
+        elif message["event"] == "started":
+            self._running[message["id"]].pid.set_result(message["pid"])
         elif message["event"] == "exit":
-            ended = self._running.pop(message["id"])
+            ended = self._running.pop(message["id"]).ended
             if not ended.cancelled():
                 ended.set_result(message["code"])
 
@@ -132,9 +136,9 @@ class Launcher:
         self.gone.set()
         if not self._ready.done():
             self._ready.set_exception(AgentGone())
-        for ended in self._running.values():
-            if not ended.done():
-                ended.set_result(-9)
+        for launched in self._running.values():
+            if not launched.ended.done():
+                launched.ended.set_result(-9)
         self._running.clear()
 
 

@@ -1,7 +1,8 @@
-"""Ends sandboxes that fill the host's disk: one that uses more than it may, or the largest when hardly any is left.
+"""Ends sandboxes that use more than they may: of the disk and, where no control group sees to it, of the memory.
 
-A watch and not a quota, since quotas of directories need root and a file system made for them. Between two looks a
-sandbox can overshoot; the floor under which none is created is what keeps that from reaching the engine itself.
+When hardly any disk is left for anybody, the largest is ended. A watch on the disk and not a quota, since quotas of
+folders need root and a file system made for them. Between two looks a sandbox can overshoot; the floor under which
+none is created is what keeps that from reaching the engine itself.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ import structlog
 
 from bot.engine.errors import LaunchError
 from bot.engine.limits import MEGABYTE, free_disk
+from bot.engine.memory import children_of_all, memory_below
 from bot.engine.sandbox import Sandbox
 from bot.engine.settings import Settings
 
@@ -48,6 +50,18 @@ class Watchdog:
         for sandbox in running:
             for drive in await sandbox.workshop.drives.overfull(sandbox.record.session.id):
                 await sandbox.end(f"drive {drive.name} holds more than its {drive.max_size // MEGABYTE} MiB")
+        await self._limit_memory(running)
         if uses and free_disk(self._settings.data) < self._settings.disk_floor // 2:
             use, largest = max(uses, key=lambda pair: pair[0])
             await largest.end(f"the host's disk is nearly full, and its {use // MEGABYTE} MiB are the most")
+
+    async def _limit_memory(self, running: Iterable[Sandbox]) -> None:
+        """A control group would do this better: at once, and ending only the process that asks for more."""
+        watched = [sandbox for sandbox in running if sandbox.box and sandbox.workshop.groups is None]
+        children = await asyncio.to_thread(children_of_all) if watched else {}
+        for sandbox in watched:
+            if sandbox.box is None:
+                continue
+            use = await asyncio.to_thread(memory_below, sandbox.box.pid, children) // MEGABYTE
+            if use > sandbox.record.memory:
+                await sandbox.end(f"its processes use {use} MB of memory, and may use {sandbox.record.memory}")

@@ -122,6 +122,7 @@ def _answer(control: socket.socket, user: int, children: dict[int, int]) -> bool
         control.close()
         _become(request, descriptors, user)
     children[pid] = request["id"]
+    control.send(json.dumps({"event": "started", "id": request["id"], "pid": pid}).encode())
     for descriptor in descriptors:
         os.close(descriptor)
     return True

@@ -134,6 +134,32 @@ async def test_when_the_host_s_disk_is_nearly_full_the_largest_sandbox_ends(tmp_
 
 
 @pytest.mark.bwrap
+async def test_without_control_groups_the_memory_of_all_processes_is_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ControlGroups, "find", lambda: None)
+    settings = Settings(tmp_path, watch_interval=3600)
+    async with open_engine(settings, "127.0.0.1") as (sandboxes, _):
+        body = {"persistent": False, "resources": {"vcpus": 1, "memory": 256}}
+        modest, hungry = [await sandboxes.create(CreateBody.model_validate({**body, "name": n})) for n in ("a", "b")]
+        owner, cwd = hungry.workshop.owner, "/vercel/sandbox"
+        hold = "import time; held = bytearray(b'x') * (100 << 20); open('holding', 'w'); time.sleep(1000)"
+        script = f'for n in 1 2 3 4; do (mkdir $n; cd $n; python3 -c "{hold}") & done; wait'
+        work = asyncio.create_task(
+            run_errand(hungry.box.guest, ["sh", "-c", script], owner=owner, cwd=cwd, env={"PATH": "/usr/bin:/bin"})
+        )
+        async with asyncio.timeout(30):
+            while len(list(hungry.folder.disk.glob("sandbox/*/holding"))) < 4:
+                await asyncio.sleep(0.02)
+        watchdog = Watchdog(settings, sandboxes.all)
+        await watchdog.look()
+        await watchdog.close()
+        assert (await work).code == 137
+        assert re.search(r"its processes use 4\d\d MB of memory, and may use 256", hungry.verdicts.ending)
+        assert modest.box is not None
+
+
+@pytest.mark.bwrap
 async def test_the_kernel_ends_sandboxes_before_the_engine(sandbox: Sandbox) -> None:
     ran = await sandbox.run_process("cat", ["/proc/self/oom_score_adj"], capture_output=True)
     assert ran.stdout == "500\n"

@@ -224,6 +224,22 @@ async def test_a_sandbox_can_be_set_back_to_an_earlier_snapshot(make_sandbox) ->
     assert await sandbox.fs.read_text("file") == "old"
 
 
+async def test_twenty_sandboxes_start_from_one_snapshot_at_once(sandbox: Sandbox, make_sandbox) -> None:
+    await sandbox.fs.write_text("file", "content")
+    source = SnapshotSource(snapshot_id=(await sandbox.snapshot()).id)
+    children = await asyncio.gather(*(make_sandbox(source=source) for _ in range(20)))
+    assert await asyncio.gather(*(child.fs.read_text("file") for child in children)) == ["content"] * 20
+
+
+async def test_the_disk_of_a_snapshot_that_nothing_needs_is_freed(sandbox: Sandbox, engine: EngineProcess) -> None:
+    before = used(engine)
+    await say(sandbox, "head -c 20000000 /dev/urandom > big")
+    snapshot = await sandbox.snapshot()
+    assert used(engine) - before > 19_000_000
+    await snapshot.delete()
+    wait_until(lambda: used(engine) - before < 1_000_000)
+
+
 async def test_a_disk_over_layers_tells_nothing_of_where_it_is(make_sandbox, engine: EngineProcess) -> None:
     sandbox = await make_sandbox(persistent=True)
     await sandbox.stop()
