@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import httpx2
 from vercel.sandbox import (
     GitSource,
-    Process,
-    ProcessStatus,
     Sandbox,
     SandboxApiError,
     SandboxClient,
@@ -30,7 +28,7 @@ from vercel.sandbox import (
 
 from bot.diagnosis import fetch_failure
 from bot.errors import OperatorFault, SandboxGone, SandboxUnavailable, SourceUnavailable
-from bot.output import Tail, merged
+from bot.output import Tail, Whole, merged
 from bot.plan import Argv
 from bot.redaction import Redactor
 
@@ -38,6 +36,8 @@ TAG = "branch-preview"
 """Every sandbox of ours carries this tag, so that a lost one can be found."""
 TAIL_CHARACTERS = 64_000
 """How much of a command's output is kept."""
+WHOLE_CHARACTERS = 24_000_000
+"""How long the output may be of which all is needed: a listing of 200,000 files is."""
 CONNECTIONS = 400
 """Each running command and open log holds one: https://github.com/vercel/vercel-py"""
 
@@ -165,13 +165,17 @@ class Box:
         return Finished(done.returncode, self._redactor.mask(tail.text()))
 
     async def read(self, argv: Argv, *, limit: float = 60) -> bytes:
-        """The standard output of a command of ours, run in the clone. Raises SandboxUnavailable when it fails."""
+        """The standard output of a command of ours, run in the clone. Raises SandboxUnavailable when it fails.
+
+        The sandbox's code may have put another program in its place: whatever comes back proves nothing.
+        """
+        out, err = Whole(WHOLE_CHARACTERS), Tail(300)
         command, *words = argv
         async with _translated():
-            done = await self._sandbox.run_process(command, words, kill_after=limit, capture_output=True)
+            done = await self._sandbox.run_process(command, words, kill_after=limit, stdout=out, stderr=err)
         if done.returncode:
-            raise SandboxUnavailable(f"{argv[0]} failed in the sandbox: {(done.stderr or '')[-300:]}")
-        return (done.stdout or "").encode("utf-8", "surrogateescape")
+            raise SandboxUnavailable(f"{argv[0]} failed in the sandbox: {err.text()}")
+        return out.getvalue().encode("utf-8", "surrogateescape")
 
     async def start(self, argv: Argv, *, cwd: str | None = None, env: Mapping[str, str] | None = None) -> str:
         """Start a command in the background; its process id is returned."""
@@ -188,28 +192,32 @@ class Box:
             process = await self._sandbox.get_process(process_id, wait=wait)
         return process.returncode
 
-    async def output(self, process_id: str, *, lines_within: float = 0.3) -> str:
-        """The masked tail of what a background command has printed so far."""
+    async def output(self, process_id: str, *, lines_within: float = 0.3, at_most: float = 10) -> str:
+        """The masked tail of what a background command has printed so far; one that never pauses is cut short."""
         tail = Tail(TAIL_CHARACTERS)
         async with _translated():
             process = await self._sandbox.get_process(process_id)
             reader = process.stdout
             try:
-                while reader is not None:
-                    async with asyncio.timeout(lines_within):
-                        line = await reader.readline()
-                    if not line:
-                        break
-                    tail.write(line)
+                async with asyncio.timeout(at_most):
+                    while reader is not None:
+                        async with asyncio.timeout(lines_within):
+                            line = await reader.readline()
+                        if not line:
+                            break
+                        tail.write(line)
             except TimeoutError:
-                pass  # it runs and is quiet now
+                pass  # it runs, and is quiet now or never
             finally:
                 if reader is not None:
                     await reader.aclose()
         return self._redactor.mask(tail.text())
 
     async def kill_all(self, *, keep: Sequence[str] = ()) -> None:
-        """Kill every command of this session but `keep`, and return when they are dead."""
+        """Kill every command of this session but `keep`, and return when they are dead.
+
+        With nothing to keep, that goes for daemons too, which are nobody's children any more.
+        """
         async with _translated():
             doomed = [
                 process
@@ -220,20 +228,8 @@ class Box:
                 await process.kill()
             for process in doomed:
                 await process.wait()
-
-    async def terminate(self, process_id: str, *, grace: float = 5) -> None:
-        """End a background command: SIGTERM to its group, SIGKILL after `grace` seconds."""
-        async with _translated():
-            process: Process = await self._sandbox.get_process(process_id)
-            if process.status is not ProcessStatus.RUNNING:
-                return
-            await process.terminate()
-            try:
-                async with asyncio.timeout(grace):
-                    await process.wait()
-            except TimeoutError:
-                await process.kill()
-                await process.wait()
+        if not keep:
+            await self.run(("sh", "-c", "kill -9 -1"), limit=10)
 
     async def route(self, port: int) -> str:
         """The URL under which that port answers; opened if it was not yet."""

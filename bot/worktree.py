@@ -1,12 +1,14 @@
 """The clone inside a sandbox, through its own git: what is in it, and how it moves to another commit."""
 
+import asyncio
 import base64
 import hashlib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bot.buildpacks import detect, worth_prefetching
-from bot.errors import SourceUnavailable
+from bot.errors import SandboxUnavailable, SourceUnavailable
 from bot.plan import Argv, LaunchPlan
 from bot.preview import CommitSha
 from bot.sandbox import Box
@@ -15,6 +17,9 @@ from bot.source import FilesWanted, SourceTree, bytes_worth_reading
 PACK_PATH = "/tmp/preview-update.pack"  # noqa: S108 - inside the sandbox, whose /tmp is its own
 MAX_ROUND_TRIPS = 8
 """Detection asks for files in groups; more groups than this is a bug of ours."""
+MAX_READ_FILES = 2_000
+MAX_READ_BYTES = 12_000_000
+"""How many files, and how much of them, one round trip reads: those nearest to the top. The others are unreadable."""
 _REGULAR = ("100644", "100755")
 
 
@@ -33,8 +38,11 @@ class Listing:
 
 
 async def head(box: Box) -> CommitSha:
-    """The commit that is checked out."""
-    return CommitSha((await box.read(("git", "rev-parse", "HEAD"))).decode().strip())
+    """The commit that is checked out. Raises SandboxUnavailable when what is said there is no commit's id."""
+    said = (await box.read(("git", "rev-parse", "HEAD"))).decode("utf-8", "replace").strip()
+    if not re.fullmatch("[0-9a-f]{40}", said):
+        raise SandboxUnavailable(f"the sandbox holds no commit, but {said[:80]!r}")
+    return CommitSha(said)
 
 
 async def list_files(box: Box) -> Listing:
@@ -56,23 +64,25 @@ async def list_files(box: Box) -> Listing:
 async def detect_plan(box: Box, listing: Listing) -> LaunchPlan:
     """The plan for the checked-out commit. Raises NothingToPreview, or another RepositoryFault for its configuration.
 
-    Blobs are read from git, not from the working tree: no link can lead elsewhere.
+    Blobs are read from git, not from the working tree: no link can lead elsewhere. Detection has a thread of its own,
+    so that nobody waits for a repository that takes long to look through.
     """
     tree = SourceTree([*listing.blobs, *listing.others], dict.fromkeys(listing.others))
     wanted = frozenset(path for path in listing.blobs if worth_prefetching(path))
     for _ in range(MAX_ROUND_TRIPS):
         tree = tree.with_contents(await _read_blobs(box, listing, wanted))
         try:
-            return detect(tree)
+            return await asyncio.to_thread(detect, tree)
         except FilesWanted as error:
             wanted = error.paths
+            tree = tree.with_contents(dict.fromkeys(wanted))
     raise RuntimeError(f"detection still asks for files after {MAX_ROUND_TRIPS} round trips: {sorted(wanted)[:5]}")
 
 
 async def _read_blobs(box: Box, listing: Listing, paths: Iterable[str]) -> dict[str, bytes | None]:
     """The content of these files in one round trip: whole, or the head of those that are long (lockfiles)."""
-    chosen = {path: listing.blobs[path] for path in paths if path in listing.blobs}
-    limits = {path: bytes_worth_reading(path) for path in chosen}
+    limits = {path: bytes_worth_reading(path) for path in paths if path in listing.blobs}
+    chosen = _within_reach(listing, limits)
     whole = sorted({blob for path, (blob, size) in chosen.items() if size <= limits[path]})
     heads = sorted({f"{blob}:{limits[path]}" for path, (blob, size) in chosen.items() if size > limits[path]})
     if not chosen:
@@ -81,6 +91,18 @@ async def _read_blobs(box: Box, listing: Listing, paths: Iterable[str]) -> dict[
     contents = dict(_parse_batch(base64.b64decode(lines[0])))
     contents |= {name.partition(":")[0]: base64.b64decode(line) for name, line in zip(heads, lines[1:], strict=False)}
     return {path: contents.get(blob) for path, (blob, _) in chosen.items()}
+
+
+def _within_reach(listing: Listing, limits: Mapping[str, int]) -> dict[str, tuple[str, int]]:
+    """As many of these files as are read at once."""
+    chosen, total = {}, 0
+    for path in sorted(limits, key=lambda path: (path.count("/"), path))[:MAX_READ_FILES]:
+        blob, size = listing.blobs[path]
+        total += min(size, limits[path])
+        if total > MAX_READ_BYTES:
+            break
+        chosen[path] = (blob, size)
+    return chosen
 
 
 _READ_SCRIPT = """
@@ -92,14 +114,19 @@ for pair in "$@"; do git cat-file blob "${pair%%:*}" | head -c "${pair#*:}" | ba
 """
 
 
+_BATCH_LINE = re.compile(rb"([0-9a-f]{40}) blob ([0-9]{1,10})\n")
+
+
 def _parse_batch(raw: bytes) -> Iterable[tuple[str, bytes]]:
     """The answers of `git cat-file --batch`: https://git-scm.com/docs/git-cat-file#_batch_output"""
     position = 0
     while position < len(raw):
-        end = raw.index(b"\n", position)
-        blob, _, size = raw[position:end].decode().split()
-        yield blob, raw[end + 1 : end + 1 + int(size)]
-        position = end + 1 + int(size) + 1
+        match = _BATCH_LINE.match(raw, position)
+        if match is None:
+            raise SandboxUnavailable("git in the sandbox does not answer as git does")
+        position = match.end() + int(match[2])
+        yield match[1].decode(), raw[match.end() : position]
+        position += len("\n")
 
 
 async def move_to(box: Box, sha: CommitSha, pack: bytes) -> None:

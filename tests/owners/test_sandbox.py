@@ -5,7 +5,8 @@ import asyncio
 import httpx
 import pytest
 
-from bot.errors import OperatorFault, SandboxGone, SandboxUnavailable, SourceUnavailable
+from bot import sandbox
+from bot.errors import OperatorFault, RepositoryFault, SandboxGone, SandboxUnavailable, SourceUnavailable
 from bot.ready import listening_ports
 from bot.sandbox import TAIL_CHARACTERS, Box, Commit, Sandboxes
 from bot.stage import free_port
@@ -108,17 +109,9 @@ async def test_a_server_is_started_reached_and_ended(box):
     await until(lambda: _text(f"{url}/page.html"), what="the page")
     assert await box.exit_code(server) is None
     assert await listening_ports(box) == [3000]
-    await box.terminate(server)
-    assert await box.exit_code(server) in (0, 143)
+    await box.kill_all()
+    assert await box.exit_code(server) == 137
     assert await _text(f"{url}/page.html") == ""
-    await box.terminate(server)
-
-
-async def test_a_process_that_will_not_listen_is_killed_after_its_grace(box):
-    stubborn = await box.start(("sh", "-c", "trap '' TERM; echo trapped; while :; do sleep 0.1; done"))
-    await until(lambda: _holds(box, stubborn, "trapped\n"), what="the trap")
-    await box.terminate(stubborn, grace=0.3)
-    assert await box.exit_code(stubborn) == 137
 
 
 async def test_waiting_for_an_exit_code_ends_with_the_process(box):
@@ -137,11 +130,31 @@ async def test_everything_but_what_is_kept_is_killed_with_its_children(box):
     assert "sleep 2000" not in left.output
 
 
+async def test_a_daemon_does_not_outlive_those_that_are_killed(box):
+    await box.run(("sh", "-c", "trap '' TERM; (setsid sleep 3000 &) & exit 0"), limit=60)
+    await box.kill_all()
+    left = await box.run(("sh", "-c", "cat /proc/*/cmdline | tr '\\0' ' '"), limit=60)
+    assert "sleep 3000" not in left.output
+
+
+async def test_the_output_of_one_that_never_pauses_is_cut_short(box):
+    chatty = await box.start(("sh", "-c", "while :; do echo still here; sleep 0.05; done"))
+    async with asyncio.timeout(30):
+        assert "still here" in await box.output(chatty, at_most=0.5)
+
+
+async def test_what_we_read_must_have_an_end(box, monkeypatch):
+    monkeypatch.setattr(sandbox, "WHOLE_CHARACTERS", 10_000)
+    assert len(await box.read(("seq", "2000"))) == 8893
+    with pytest.raises(RepositoryFault, match="more files than the bot can look at"):
+        await box.read(("yes",))
+
+
 async def test_the_output_so_far_is_read_while_it_runs_and_after(box, redactor):
     redactor.add("hunter2-secret")
     running = await box.start(("sh", "-c", "echo one; echo hunter2-secret >&2; exec sleep 1000"))
     await until(lambda: _holds(box, running, "one\n•••\n"), what="the output")
-    await box.terminate(running)
+    await box.kill_all()
     assert await box.output(running) == "one\n•••\n"
 
 
