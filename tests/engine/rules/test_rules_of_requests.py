@@ -29,18 +29,32 @@ async def test_an_https_api_gets_a_header_that_the_sandbox_does_not_know(make_sa
     assert world.secure.asked[1].headers["authorization"] == f"Bearer {SECRET}"
 
 
+SEARCH = """
+import pathlib, sys
+word = sys.argv[1][::-1].encode()  # turned round: the search must not find itself
+places = [*pathlib.Path("/proc").glob("[0-9]*/environ"), *pathlib.Path("/proc").glob("[0-9]*/cmdline")]
+for top in ("/vercel", "/opt/preview/trust", "/etc", "/run", "/tmp"):
+    places += [place for place in pathlib.Path(top).rglob("*") if place.is_file()]
+for place in places:
+    try:
+        if word in place.read_bytes():
+            print(place)
+    except OSError:
+        pass
+"""
+
+
 async def test_the_secret_and_the_authority_s_key_are_nowhere_in_the_sandbox(make_sandbox, engine) -> None:
     sandbox = await make_sandbox(network_policy=custom(api=[injection()]))
     await fetch(sandbox, f"https://{API}/user")
-    for word in (SECRET[4:], "PRIVATE KEY"):
-        where = "/proc/[0-9]*/environ /proc/[0-9]*/cmdline /vercel /opt/preview/trust /run /tmp /etc/resolv.conf"
-        script = f"env | grep -q '{word[:3]}''{word[3:]}' && echo env; grep -rl '{word[:3]}'\"{word[3:]}\" {where}"
-        found = await sandbox.run_process("sh", ["-c", script], capture_output=True)
-        assert set(found.stdout.split()) <= {"env"} | {line for line in found.stdout.split() if "cmdline" in line}
-        assert "env" not in found.stdout.split()
+    await sandbox.fs.write_text("/tmp/control", "words that are there")
     key = engine.data / "authority" / "key.pem"
+    found = [
+        (await sandbox.run_process("/usr/bin/python3", ["-c", SEARCH, word[::-1]], capture_output=True)).stdout
+        for word in (SECRET, key.read_text().splitlines()[1], "words that are there")
+    ]
+    assert found == ["", "", "/tmp/control\n"]
     assert key.stat().st_mode & 0o777 == 0o600
-    assert b"PRIVATE KEY" not in (engine.data / "tools" / "trust" / "bundle.pem").read_bytes()
 
 
 async def test_what_the_api_tells_of_a_policy_names_headers_and_no_values(make_sandbox, engine: EngineProcess) -> None:
