@@ -60,7 +60,7 @@ async def start(
     or WorldFault with its last words, as its exit code says.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as stderr:
+    with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as stderr:
         process = await asyncio.create_subprocess_exec(
             *(() if outlives_us else _tied_to_us()), sys.executable, "-m", *words, stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE, stderr=stderr, env={**os.environ, **(env or {})}, start_new_session=True,

@@ -84,7 +84,8 @@ class Objects:
         where = () if cache is None else ("--git-dir", str(cache))
         pipe = asyncio.subprocess.PIPE
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.parent.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(mode=0o700, exist_ok=True)  # other users of the machine must not read it
             with tempfile.TemporaryFile() as stdin:  # not a pipe: a command that ends early would break it
                 stdin.write(given)
                 stdin.seek(0)

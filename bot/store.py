@@ -106,15 +106,28 @@ def _open(url: str) -> sa.Engine:
         return sa.create_engine(parsed, pool_pre_ping=True, pool_size=8)
     if parsed.get_backend_name() != "sqlite":
         raise _no_database(parsed.render_as_string())
-    if parsed.database:
-        try:
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OperatorFault(f"PREVIEW_DATA_DIR: cannot make {error.filename}: {error.strerror}") from None
+    make_private(url)
     engine = sa.create_engine(parsed.set(query={"timeout": str(BUSY_SECONDS), **parsed.query}))
     sa.event.listen(engine, "connect", _tune_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def make_private(url: str) -> None:
+    """Make the empty file of an SQLite URL, if there is none: only its owner reads what private repositories hold.
+
+    SQLite gives its journals the same mode. Raises OperatorFault.
+    """
+    parsed = sa.make_url(url)
+    if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database.startswith((":", "file:")):
+        return
+    file = Path(parsed.database)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not file.exists():
+            file.touch(mode=0o600)
+    except OSError as error:
+        raise OperatorFault(f"PREVIEW_DATA_DIR: cannot make {error.filename or file}: {error.strerror}") from None
 
 
 def _no_database(url: str) -> OperatorFault:

@@ -21,6 +21,7 @@ from bot.context import Context
 from bot.errors import OperatorFault, PreviewError, RepositoryFault, Superseded, WorldFault
 from bot.preview import Failure, Preview
 from bot.redaction import plain, tail
+from bot.store import make_private
 
 log = structlog.get_logger()
 
@@ -40,6 +41,7 @@ def configure(context: Context, executor: str) -> None:
     """
     global _context  # noqa: PLW0603 - DBOS calls module-level functions, in this process only
     _context = context
+    make_private(context.settings.workflow_database)
     logging.getLogger("dbos").addFilter(_worth_a_line)
     DBOS(
         config=DBOSConfig(

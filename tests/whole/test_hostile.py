@@ -2,12 +2,13 @@
 
 import base64
 import json
+import stat
 from pathlib import Path
 
 import pytest
 
 from tests.whole import texts
-from tests.whole.apps import app
+from tests.whole.apps import app, page
 from tests.whole.story import Story
 from tests.whole.town import Town
 
@@ -110,6 +111,28 @@ async def test_nothing_that_a_repository_can_look_at_holds_a_credential(town: To
     assert leaks(town, await story.page(url)) == []
     for text in (*await story.told(), town.log(), (town.folder / "engine.log").read_text("utf-8", "replace")):
         assert leaks(town, text) == []
+
+
+async def test_other_users_of_the_machine_read_nothing_of_a_private_repository(town: Town):
+    story = await town.story(page("Ours"), private=True)
+    await story.open_pull(page("Secret plans"))
+    await story.ready()
+    await story.push(page("More secret plans"))
+    await story.ready()
+    files = [file for file in open_to_all(town.folder) if not file.is_relative_to(town.folder / "engine" / "tools")]
+    assert [file for file in files if "forge" not in file.relative_to(town.folder).parts[0]] == []
+
+
+def open_to_all(folder: Path) -> list[Path]:
+    """The files below a folder that anybody on the machine can read, given that they reach the folder."""
+    found: list[Path] = []
+    for entry in folder.iterdir():
+        mode = entry.lstat().st_mode
+        if stat.S_ISDIR(mode) and mode & stat.S_IXOTH:
+            found += open_to_all(entry)
+        elif stat.S_ISREG(mode) and mode & stat.S_IROTH:
+            found.append(entry)
+    return found
 
 
 async def test_what_a_failing_command_prints_stays_in_its_frame(town: Town):
