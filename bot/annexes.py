@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import httpx
 
@@ -59,8 +59,7 @@ async def start(
     Unless it `outlives_us`, the kernel ends it when this process ends, however that comes about. Raises OperatorFault
     or WorldFault with its last words, as its exit code says.
     """
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as stderr:
+    with _opened(log) as stderr:
         process = await asyncio.create_subprocess_exec(
             *(() if outlives_us else _tied_to_us()), sys.executable, "-m", *words, stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE, stderr=stderr, env={**os.environ, **(env or {})}, start_new_session=True,
@@ -72,6 +71,9 @@ async def start(
         if line:
             return Annex(process, _announced(line))
         code = await process.wait()
+    except asyncio.CancelledError:
+        await Annex(process, {}).stop()
+        raise
     except ValueError:
         process.kill()
         await process.wait()
@@ -82,6 +84,16 @@ async def start(
         await process.wait()
         raise WorldFault(f"{words[0]} did not listen within {START_LIMIT_SECONDS} s; its log is {log}") from None
     raise _EXIT_ERRORS.get(code, PreviewError)(f"{words[0]} ended with code {code}:\n{_last_words(log)}")
+
+
+def _opened(log: Path) -> BinaryIO:
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        return os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
+    except OSError as error:
+        raise OperatorFault(
+            f"PREVIEW_DATA_DIR: cannot write {log}: {error.strerror}. Set it to a folder that this user may write to."
+        ) from None
 
 
 def _announced(line: bytes) -> dict[str, Any]:

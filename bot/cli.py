@@ -180,8 +180,15 @@ def doctor() -> None:
 
 
 def _run(work: Coroutine[Any, Any, Any]) -> Any:
-    """Run to the end; SIGTERM is as good as Ctrl-C, so that whatever was started is ended."""
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    """Run to the end; SIGTERM and a closed terminal are as good as Ctrl-C, so that whatever was started is ended.
+
+    A shell script's background job inherits an ignored SIGINT, and would not even end at SIGTERM then. What `nohup`
+    ignores stays ignored.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     return asyncio.run(work)
 
 

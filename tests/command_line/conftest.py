@@ -33,7 +33,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def preview(data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Preview]:
     """Runs `preview WORDS…`."""
     monkeypatch.setenv("COLUMNS", "200")
-    before = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
 
     def run(*words: str) -> Done:
         capsys.readouterr()
@@ -42,4 +42,5 @@ def preview(data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
         return Done(int(ended.value.code or 0), *capsys.readouterr())
 
     yield run
-    signal.signal(signal.SIGTERM, before)
+    for number, action in before.items():
+        signal.signal(number, action)
