@@ -123,7 +123,9 @@ async def _first_push(stage: Stage, subject: Subject, narrator: Narrator) -> tup
         began = narrator.seconds
         await stage.open_pull(subject)
     sha = subject.head()
-    narrator.tell("pushed", f"Pushed {sha[:7]} and opened {stage.pull_page}", sha=sha, pull=stage.pull_page)
+    narrator.tell(
+        "pushed", f"Pushed {sha[:7]} and opened the pull request {stage.pull_page}", sha=sha, pull=stage.pull_page
+    )
     async with narrator.waiting("Waiting for the comment to hold a URL that answers …"):
         comment = await stage.await_comment("🟢", sha, limit=COLD_LIMIT_SECONDS)
         url = _url(comment)
@@ -144,7 +146,8 @@ async def _second_push(stage: Stage, subject: Subject, url: str, narrator: Narra
         comment = await stage.await_comment("🟢", sha, limit=UPDATE_LIMIT_SECONDS)
         page: Page = await stage.await_page(_url(comment), subject.shows and subject.shows[1], limit=30)
     seconds = narrator.seconds - began
-    words = f"[green]The same comment shows {sha[:7]}[/green], the page has changed  ({seconds:.1f} s after the push)"
+    seen = "the page has changed" if subject.shows else f"its URL answers: {page.status}"
+    words = f"[green]The same comment shows {sha[:7]}[/green], {seen}  ({seconds:.1f} s after the push)"
     narrator.tell("updated", words, sha=sha, url=url, status=page.status, seconds=round(seconds, 2))
     return seconds
 

@@ -6,6 +6,8 @@ Looks at everything through HTTP as an outsider would, and through nothing else.
 import asyncio
 import base64
 import contextlib
+import html
+import re
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -22,6 +24,9 @@ from bot.subject import Subject
 
 PERSON = "you"
 POLL_SECONDS = 0.05
+_FOR_BROWSERS = re.compile(
+    r"<!--.*?-->|<sub>.*?</sub>|</?details>|^\| \| \|\n\| --- \| --- \|\n", re.DOTALL | re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ class Stage:
             if all(sign in body for sign in signs):
                 return body
             if "🔴" in body and "🔴" not in signs:
-                raise PreviewError(f"the bot reports a failure:\n\n{body}")
+                raise PreviewError(f"the bot reports a failure:\n\n{for_a_terminal(body)}")
             await asyncio.sleep(POLL_SECONDS)
         raise PreviewError(f"the comment did not say {' and '.join(signs)} within {limit:.0f} s; it says:\n\n{body}")
 
@@ -160,6 +165,12 @@ async def open_stage(data: Path, name: str) -> AsyncIterator[Stage]:
         bot = await annexes.start(("bot", "serve"), log=data / "bot.log", env=environment)
         stack.push_async_callback(bot.stop)
         yield stage
+
+
+def for_a_terminal(comment: str) -> str:
+    """A comment's Markdown without what only a browser understands, and without the advice for a pull request."""
+    text = _FOR_BROWSERS.sub("", re.sub(r"<summary>(.*?)</summary>", r"\1:", comment))
+    return re.sub(r"\n{3,}", "\n\n", html.unescape(text)).strip()
 
 
 def free_port() -> int:

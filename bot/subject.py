@@ -54,8 +54,16 @@ def prepare(source: str | None, ref: str | None, folder: Path) -> Subject:
     if shutil.which("git") is None:
         raise OperatorFault("git is not installed: install it (for instance `apt install git`)")
     if source is None:
+        if ref:
+            raise OperatorFault(f"--ref {ref}: say of which repository, with --repo; the sample app has one version")
         return _sample(folder)
+    if not source.strip():
+        raise OperatorFault("the repository's name is empty; write a folder or a git URL")
     path = Path(source).expanduser()
+    if path.exists():
+        path = path.resolve()
+    if path.is_file():
+        raise OperatorFault(f"{source} is a file; name the folder that it is in")
     if path.is_dir() and not (path / ".git").exists():
         if ref:
             raise OperatorFault(f"--ref {ref}: {path} is no git repository; leave --ref out to preview its files")

@@ -163,3 +163,17 @@ def test_the_machine_s_signatures_hooks_and_surroundings_have_no_say(source, tmp
     monkeypatch.setenv("GIT_INDEX_FILE", str(source / ".git" / "index"))
     subject = prepare(str(source), None, tmp_path / "clone")
     pushable(subject, tmp_path)
+
+
+def test_where_it_lies_is_told_in_full(source, tmp_path, monkeypatch):
+    monkeypatch.chdir(source)
+    assert prepare(".", None, tmp_path / "clone").about == str(source)
+
+
+def test_a_file_an_empty_name_and_a_ref_of_nothing_are_told_apart(source, tmp_path):
+    with pytest.raises(OperatorFault, match=r"page\.html is a file; name the folder that it is in"):
+        prepare(str(source / "page.html"), None, tmp_path / "clone")
+    with pytest.raises(OperatorFault, match="the repository's name is empty"):
+        prepare("", None, tmp_path / "clone")
+    with pytest.raises(OperatorFault, match="--ref v1: say of which repository"):
+        prepare(None, "v1", tmp_path / "clone")
