@@ -3,8 +3,11 @@
 import json
 import logging
 import os
+import signal
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import structlog
 import uvicorn
@@ -77,11 +80,23 @@ async def serve(settings: Settings) -> None:
     announced = {"event": "listening", "url": f"http://{host}:{port}", "sandboxes": url or "vercel", "pid": os.getpid()}
     sys.stdout.write(json.dumps(announced) + "\n")
     sys.stdout.flush()
-    await server.serve(sockets=[listener])
+    with _asked_to_end():
+        await server.serve(sockets=[listener])
     if not server.started:
         raise WorldFault("the bot could not start; the log above says why")
     if settings.sandbox_service == EMBEDDED:
         log.info("engine.left_running", how_to_stop="preview engine --stop")
+
+
+@contextmanager
+def _asked_to_end() -> Iterator[None]:
+    """Being asked to end is no failure: uvicorn raises the signal once more after it has stopped, and it ends here."""
+    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, action in before.items():
+            signal.signal(number, action)
 
 
 def run(settings: Settings) -> None:
