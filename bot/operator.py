@@ -94,7 +94,7 @@ async def _find(context: Context, pull: str) -> Preview:
         raise OperatorFault(f"{pull!r} names no pull request; write OWNER/REPO#N")
     preview = await context.previews.find_by_name(match[1], int(match[2]))
     if preview is None:
-        raise PreviewError(f"there is no preview of {pull} in {context.settings.database}; `preview list` shows all")
+        raise PreviewError(f"there is no preview of {pull} in this bot's database; `preview list` shows all")
     return preview
 
 
