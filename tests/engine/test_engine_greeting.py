@@ -5,7 +5,7 @@ import socket
 import ssl
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.engine.greeting import Greeting, Speech, hear, judge
@@ -56,6 +56,7 @@ def test_words_that_a_server_could_take_for_a_request_are_http(data: bytes, gree
     assert judge(data) == greeting
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=400))
 def test_no_bytes_are_too_strange_to_be_judged(data: bytes) -> None:
     assert judge(data) is None or isinstance(judge(data), Greeting)

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from ipaddress import ip_address
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.engine import addresses, dns
@@ -86,6 +86,7 @@ async def test_other_records_of_an_allowed_name_are_empty() -> None:
     assert await ask(ALLOW_ALL, query("example.com", kind=28)) == (NO_ERROR, "")
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=600))
 def test_no_packet_breaks_the_parser(packet: bytes) -> None:
     question = dns.parse(packet)
@@ -93,6 +94,7 @@ def test_no_packet_breaks_the_parser(packet: bytes) -> None:
         assert dns.name_error(question).endswith(question.raw)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=80))
 def test_no_packet_that_looks_like_a_question_breaks_the_parser(rest: bytes) -> None:
     dns.parse(b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00" + rest)
