@@ -111,7 +111,7 @@ class Sandbox:
         """Stop what used more than it may, and tell every command that still runs."""
         log.warning("a sandbox is stopped", sandbox=self.record.id, reason=reason)
         self.verdicts.ending = f"the sandbox was stopped: {reason}"
-        await self.stop()
+        await asyncio.shield(self._later(self.stop()))  # half an end would leave its network behind
 
     async def snapshot(self, session_id: str, expiration: int | None) -> SnapshotRecord:
         """End the session and keep its disk. Raises `ApiError` 410 when it does not run, 507 on a full disk."""
@@ -280,7 +280,8 @@ class Sandbox:
         *earlier, last = self.record.sessions
         return (*earlier, replace(last, **changes))
 
-    def _later(self, work: Coroutine[Any, Any, object]) -> None:
+    def _later(self, work: Coroutine[Any, Any, object]) -> "asyncio.Task[object]":
         task: asyncio.Task[object] = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
