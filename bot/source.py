@@ -7,6 +7,7 @@ raises `FilesWanted` for a listed file that was not: whoever owns the files read
 import fnmatch
 import json
 import posixpath
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
@@ -241,3 +242,15 @@ class _PlainLoader(yaml.CSafeLoader):
 
 _PlainLoader.add_multi_constructor("", lambda _loader, _suffix, _node: None)
 _PlainLoader.add_multi_constructor("tag:", lambda _loader, _suffix, _node: None)
+
+# In YAML 1.1 `1:30` is a number to the base of 60. None of our files means it so, and a long one takes minutes to read.
+_NUMBERS = {
+    "tag:yaml.org,2002:int": re.compile(r"[-+]?(?:0|[1-9][0-9]{0,18}|0[0-7]{1,18}|0x[0-9a-fA-F]{1,16})$"),
+    "tag:yaml.org,2002:float": re.compile(r"[-+]?[0-9]{1,18}\.[0-9]{0,18}(?:[eE][-+]?[0-9]{1,3})?$"),
+}
+_PlainLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in known if tag not in _NUMBERS]
+    for first, known in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+for _tag, _pattern in _NUMBERS.items():
+    _PlainLoader.add_implicit_resolver(_tag, _pattern, list("-+0123456789"))

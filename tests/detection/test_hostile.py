@@ -229,3 +229,13 @@ def test_a_manifest_that_is_too_large_counts_as_unreadable() -> None:
     tree = SourceTree({"package.json"}, {"package.json": None})
     assert planned(tree) is None
     assert MAX_FILE_BYTES < 10_000_000
+
+
+@pytest.mark.parametrize("text", ["1:1:1", "190:20:30.15", "08", "9" * 5000, "1" + ":1" * 100_000])
+def test_what_is_no_plain_number_in_a_yaml_file_stays_text(text: str) -> None:
+    assert SourceTree(["a.yml"], {"a.yml": f"x: {text}\n".encode()}).yaml("a.yml") == {"x": text}
+
+
+@pytest.mark.parametrize(("text", "value"), [("3000", 3000), ("-1", -1), ("0", 0), ("0x1f", 31), ("1.5", 1.5)])
+def test_a_number_in_a_yaml_file_is_one(text: str, value: float) -> None:
+    assert SourceTree(["a.yml"], {"a.yml": f"x: {text}\n".encode()}).yaml("a.yml") == {"x": value}
