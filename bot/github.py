@@ -77,7 +77,7 @@ class GitHub:
         """Whether this person has permission to write. Membership words of a payload prove nothing; this does."""
 
         def read(gh: Github) -> bool:
-            path = f"/repos/{repository.name}/collaborators/{quote(login)}/permission"
+            path = f"/repositories/{repository.id}/collaborators/{quote(login)}/permission"
             _, answer = gh.requester.requestJsonAndCheck("GET", path)
             # `permission` is the nearest classic role of a custom one: https://docs.github.com/rest/collaborators
             return not WRITERS.isdisjoint({answer.get("role_name"), answer.get("permission")})
@@ -85,12 +85,15 @@ class GitHub:
         return bool(await self._maybe(repository.installation_id, read))
 
     async def find_comment(self, repository: Repository, number: int, marker: str) -> int | None:
-        """The comment of ours that holds the marker, looked for through all pages."""
+        """The comment of ours that begins with the marker, looked for through all pages.
+
+        Further down a comment may quote a repository's words, and so any marker.
+        """
         login = await self.login()
 
         def read(gh: Github) -> int | None:
-            for comment in gh.get_repo(repository.name).get_issue(number).get_comments():
-                if comment.user and comment.user.login == login and marker in (comment.body or ""):
+            for comment in gh.get_repo(repository.id).get_issue(number).get_comments():
+                if comment.user and comment.user.login == login and (comment.body or "").startswith(marker):
                     return int(comment.id)
             return None
 
@@ -100,7 +103,7 @@ class GitHub:
         """Post a comment; its id is returned, or None when the pull request is gone. Never repeated by itself."""
 
         def write(gh: Github) -> dict[str, Any]:
-            return dict(gh.get_repo(repository.name).get_issue(number).create_comment(body).raw_data)
+            return dict(gh.get_repo(repository.id).get_issue(number).create_comment(body).raw_data)
 
         answer = await self._maybe(repository.installation_id, write)
         return _written_id(answer) if answer is not None else None
@@ -109,7 +112,7 @@ class GitHub:
         """Change a comment; False when it is gone."""
 
         def write(gh: Github) -> dict[str, Any]:
-            path = f"/repos/{repository.name}/issues/comments/{comment_id}"
+            path = f"/repositories/{repository.id}/issues/comments/{comment_id}"
             return dict(gh.requester.requestJsonAndCheck("PATCH", path, input={"body": body})[1])
 
         answer = await self._maybe(repository.installation_id, write)
@@ -119,7 +122,7 @@ class GitHub:
         """Add a reaction (`eyes`, `+1`, `confused`, …) to somebody's comment; GitHub keeps one of each kind."""
 
         def write(gh: Github) -> None:
-            path = f"/repos/{repository.name}/issues/comments/{comment_id}/reactions"
+            path = f"/repositories/{repository.id}/issues/comments/{comment_id}/reactions"
             gh.requester.requestJsonAndCheck("POST", path, input={"content": reaction})
 
         await self._maybe(repository.installation_id, write)

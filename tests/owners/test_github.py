@@ -66,9 +66,26 @@ async def test_our_comment_is_found_through_all_pages_by_marker_and_author(githu
     for count in range(105):
         await shop.driver.comment(number, f"chatter {count}")
     assert await github.find_comment(shop.known, number, "<!-- ours -->") is None
+    await github.create_comment(shop.known, number, "<!-- another -->\nIt printed <!-- ours -->")
+    assert await github.find_comment(shop.known, number, "<!-- ours -->") is None
     ours = await github.create_comment(shop.known, number, "<!-- ours -->\nHello")
     assert await github.find_comment(shop.known, number, "<!-- ours -->") == ours
     assert await github.find_comment(shop.known, 999, "<!-- ours -->") is None
+
+
+async def test_a_repository_that_took_over_the_name_is_never_commented_on(as_app, open_shop, forge):
+    shop = await open_shop(private=False)
+    github, number = as_app(shop.app), await _pull(shop)
+    await shop.driver.rename("store")
+    other = await forge.repository(shop.owner, "shop")
+    await forge.install(shop.app, shop.owner, [shop.driver, other])
+    await other.push({"a": "1"})
+    await other.push({"a": "2"}, branch="change")
+    assert await other.open_pull("change") == number
+    ours = await github.create_comment(shop.known, number, "<!-- ours -->")
+    assert await github.edit_comment(shop.known, ours, "<!-- ours -->\nReady")
+    assert await other.comments(number) == []
+    assert [comment["body"] for comment in await shop.driver.comments(number)] == ["<!-- ours -->\nReady"]
 
 
 async def test_a_comment_is_edited_and_missed_when_it_is_gone(github, shop):
