@@ -22,13 +22,13 @@ _REMEDIES = (
      "It ran out of memory: give the sandbox more, or make the app need less."),
     (r"EADDRINUSE|Address already in use", "Something listens on its port already: let it listen on `PORT`."),
     (r"ERESOLVE", "The dependencies contradict each other: mend the manifest, or commit a lockfile."),
-    (r"(?:command )?not found|ENOENT.*spawn|No such file or directory: '",
+    (r"(?:command )?not found|ENOENT.{0,200}spawn|No such file or directory: '",
      "A tool that the command needs is not in the sandbox: add it to the repository's dependencies."),
     (r"ModuleNotFoundError|Cannot find (?:module|package)|ERR_MODULE_NOT_FOUND",
      "A dependency is imported and not installed: add it to the manifest."),
     (r"ENOTFOUND|EAI_AGAIN|Could not resolve host|Temporary failure in name resolution",
      "A host name could not be resolved: the network policy may forbid it, or the host does not exist."),
-    (r"node-gyp|gcc.*not found|Python\.h: No such file",
+    (r"node-gyp|gcc.{0,200}not found|Python\.h: No such file",
      "A native extension could not be compiled: prefer a version that ships a prebuilt one."),
 )  # fmt: skip
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from urllib.parse import quote, quote_plus
 
 MASK = "•••"
+LONGEST_LINE = 600
+"""Of a longer one the middle is left out: GitHub takes no comment that is longer than 65,536 characters."""
 MIN_SECRET_LENGTH = 6
 """Shorter values would mask ordinary words."""
 
@@ -18,11 +20,12 @@ _ESCAPES = re.compile(
 )
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"
-    "\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"  # zero-width and bidirectional: text that lies
+    # zero-width, breaking and bidirectional: text that lies
+    "\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"
     "\ud800-\udfff]"  # halves of characters, which no encoding can carry
 )
 _CODE_SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
-_MARKUP = re.compile(r"[\\`*_{}\[\]<>|~!:&]|(?<=www)\.|^[-+=]|^\d(?=\d*[.)])", re.IGNORECASE)
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>|~!:&$]|(?<=www)\.|^[-+=]|^\d(?=\d*[.)])", re.IGNORECASE)
 
 
 class Redactor:
@@ -100,7 +103,10 @@ def prose(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(plain(text.replace("\r", " ")).split())
+    words = " ".join(plain(text.replace("\r", " ")).split())
+    if len(words) <= LONGEST_LINE:
+        return words
+    return f"{words[: LONGEST_LINE * 2 // 3]} … {words[-LONGEST_LINE // 3 :]}"
 
 
 def _inert(text: str) -> str:
@@ -110,4 +116,4 @@ def _inert(text: str) -> str:
     GitHub looks for mentions and issue numbers in what is rendered, so there they are parted by a space without width.
     """
     text = _MARKUP.sub(lambda found: f"&#{ord(found[0])};", text)
-    return re.sub(r"(?<!&)#|@", lambda found: f"&#{ord(found[0])};&#8203;", text)
+    return re.sub(r"(?<!&)#|@|(?<=\bgh)-(?=\d)", lambda found: f"&#{ord(found[0])};&#8203;", text, flags=re.IGNORECASE)

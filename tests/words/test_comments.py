@@ -145,3 +145,11 @@ def test_markers_of_different_pull_requests_are_not_found_in_one_another():
     assert marker(ten) not in preview_comment(one)
     elsewhere = dataclasses.replace(one, repository=dataclasses.replace(one.repository, id=77))
     assert marker(one) not in preview_comment(elsewhere)
+
+
+def test_the_longest_words_fit_into_a_comment():
+    words = ("@#`|" * 20_000,)
+    plan = PLAN.model_copy(update={"title": "@" * 64_000, "root": "_" * 64_000, "start": words})
+    failure = Failure(Phase.INSTALLING, f"`{words[0]}` fell. " * 2, "@" * 64_000, "`\U0001f600" * 64_000)
+    said_at_length = said(launch=launch(Phase.FAILED, failure=failure, plan=plan.model_dump(mode="json")))
+    assert len(said_at_length) < 65_536

@@ -65,3 +65,9 @@ def test_another_failure_is_no_mismatch(text):
 def test_a_known_sign_brings_its_remedy(log, words):
     assert words in remedy(log)
     assert bool(remedy(log)) is bool(words)
+
+
+def test_two_words_far_apart_are_no_sign():
+    """Else each of thousands of first words would be compared with all that follows."""
+    assert "A tool" in remedy("ENOENT x spawn")
+    assert remedy(f"ENOENT {'x' * 300} spawn") == ""

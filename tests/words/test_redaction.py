@@ -158,6 +158,28 @@ def test_a_sentence_of_ours_keeps_its_code():
     assert rendered(prose("`npm ci` <b>@ada</b>")) == "<p><code>npm ci</code> &lt;b&gt;@\u200bada&lt;/b&gt;</p>\n"
 
 
+def test_a_long_line_loses_its_middle():
+    long = prose(f"`{'x' * 90_000}` exited with code 1.")
+    assert len(long) < 1000
+    assert long.startswith("`xxx")
+    assert long.endswith("xxx` exited with code 1.")
+    assert len(inline("@" * 90_000)) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("text", "defused"),
+    [
+        ("GH-1", "GH&#45;&#8203;1"),
+        ("gh-12", "gh&#45;&#8203;12"),
+        ("$x$", "&#36;x&#36;"),
+        ("a\u061cb", "ab"),
+        ("a\u2028b", "ab"),
+    ],
+)
+def test_what_only_github_makes_something_of_is_defused(text, defused):
+    assert inline(text) == prose(text) == defused
+
+
 def test_what_is_defused_reads_the_same():
     assert rendered(inline("a *b* `c` [d](e) &amp; f|g")) == "<p>a *b* `c` [d](e) &amp;amp; f|g</p>\n"
 
