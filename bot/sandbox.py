@@ -174,7 +174,7 @@ class Box:
         async with _translated():
             done = await self._sandbox.run_process(command, words, kill_after=limit, stdout=out, stderr=err)
         if done.returncode:
-            raise SandboxUnavailable(f"{argv[0]} failed in the sandbox: {err.text()}")
+            raise SandboxUnavailable(f"{argv[0]} failed in the sandbox: {err.text()!r}")
         return out.getvalue().encode("utf-8", "surrogateescape")
 
     async def start(self, argv: Argv, *, cwd: str | None = None, env: Mapping[str, str] | None = None) -> str:

@@ -3,11 +3,19 @@
 import json
 import logging
 import os
+<<<<<<< Updated upstream
 import signal
 import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+=======
+import re
+import socket
+import sys
+from collections.abc import MutableMapping
+from typing import Any
+>>>>>>> Stashed changes
 
 import structlog
 import uvicorn
@@ -21,6 +29,7 @@ from webhooks.app import create_app
 
 log = structlog.get_logger()
 
+_UNPRINTABLE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff]")
 _VERCEL_NAMES = ("vercel_oidc_token", "vercel_token", "vercel_team_id", "vercel_project_id")
 
 
@@ -35,12 +44,22 @@ def configure_logging(level: str) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            _spell_out,
             structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     logging.basicConfig(level=max(number, logging.WARNING), stream=sys.stderr)
+
+
+def _spell_out(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Control characters as their codes: what is quoted from elsewhere must not steer the operator's terminal."""
+    return {name: _UNPRINTABLE.sub(_code, value) if isinstance(value, str) else value for name, value in event.items()}
+
+
+def _code(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()
 
 
 async def sandbox_service(settings: Settings, *, start: bool = True) -> tuple[str | None, str]:
