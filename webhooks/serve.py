@@ -3,19 +3,13 @@
 import json
 import logging
 import os
-<<<<<<< Updated upstream
+import re
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
-=======
-import re
-import socket
-import sys
-from collections.abc import MutableMapping
 from typing import Any
->>>>>>> Stashed changes
 
 import structlog
 import uvicorn
