@@ -2,7 +2,8 @@
 
 import asyncio
 import sqlite3
-from concurrent.futures import ThreadPoolExecutor
+import subprocess
+import sys
 from contextlib import closing
 
 import pytest
@@ -35,11 +36,13 @@ def test_migrating_again_changes_nothing(store):
     assert store.run_now(lambda db: db.execute(sa.select(sa.func.count()).select_from(preview)).scalar()) == 0
 
 
-def test_bots_that_start_at_the_same_time_migrate_once(open_store):
-    stores = [open_store() for _ in range(4)]
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(Store.migrate, stores))
-    tables = stores[0].run_now(lambda db: set(sa.inspect(db).get_table_names()))
+MIGRATE = "import sys; from bot.store import Store; store = Store(sys.argv[1]); store.migrate(); store.close()"
+
+
+def test_bots_that_start_at_the_same_time_migrate_once(url, open_store):
+    bots = [subprocess.Popen([sys.executable, "-c", MIGRATE, url]) for _ in range(3)]
+    assert [bot.wait(timeout=60) for bot in bots] == [0, 0, 0]
+    tables = open_store().run_now(lambda db: set(sa.inspect(db).get_table_names()))
     assert {"delivery", "preview", "launch"} <= tables
 
 
