@@ -1,6 +1,8 @@
 """The bot dies by SIGKILL at each step boundary of a launch, an update and a teardown; started again, it converges."""
 
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -40,8 +42,15 @@ async def crash_town(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[
         yield running
 
 
-def arm(town: Town, point: str) -> None:
-    """Have the bot die when it comes to that point."""
+async def arm(town: Town, point: str) -> None:
+    """Have the bot die when it comes to that point, once all that it was at before is over."""
+
+    async def idle() -> bool:
+        with closing(sqlite3.connect(Path(town.settings["PREVIEW_DATA_DIR"], "workflows.db"))) as database:
+            return not database.execute("SELECT 1 FROM workflow_status WHERE status = 'PENDING'").fetchone()
+
+    if "PREVIEW_DATABASE_URL" not in town.settings:
+        await until(idle, what="the bot to have nothing to do", deadline=PATIENCE)
     Path(town.settings["CRASH_FILE"]).write_text(point)
 
 
@@ -68,11 +77,11 @@ async def is_one_sound_preview(story: Story, text: str) -> None:
 @pytest.mark.parametrize("point", LAUNCH)
 async def test_a_launch_and_an_update_survive_a_crash(crash_town: Town, point: str):
     story = await crash_town.story(APP)
-    arm(crash_town, point)
+    await arm(crash_town, point)
     await story.open_pull({"page.txt": "second "})
     await dies_and_comes_back(crash_town, point)
     await is_one_sound_preview(story, "second second ")
-    arm(crash_town, point)
+    await arm(crash_town, point)
     await story.push({"page.txt": "third ", "install.sh": "cp page.txt installed.txt # again\n"})
     await dies_and_comes_back(crash_town, point)
     await is_one_sound_preview(story, "third second ")
@@ -86,7 +95,7 @@ async def test_a_teardown_survives_a_crash(crash_town: Town, point: str):
     story = await crash_town.story(APP)
     await story.open_pull({"page.txt": "second "})
     url = await story.ready()
-    arm(crash_town, point)
+    await arm(crash_town, point)
     await story.close()
     await dies_and_comes_back(crash_town, point)
     await story.reads("was removed")

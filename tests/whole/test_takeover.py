@@ -39,7 +39,7 @@ async def test_a_dead_bots_launch_goes_on_in_its_colleague(shared_town: Town, co
     bot = shared_town.bot
     assert bot
     story = await shared_town.story(APP)
-    arm(shared_town, point)
+    await arm(shared_town, point)
     await story.open_pull({"page.txt": "second "})
 
     async def dead() -> bool:
