@@ -88,7 +88,8 @@ async def test_a_command_runs_where_and_with_what_it_is_told(box):
 
 async def test_a_command_that_takes_too_long_is_killed(box):
     done = await box.run(("sh", "-c", "echo began; sleep 1000"), limit=0.5)
-    assert (done.exit_code, done.output) == (137, "began\n")
+    assert done.exit_code == 137
+    assert done.output.startswith("began\n")
 
 
 async def test_only_the_masked_end_of_the_output_is_kept(box, redactor):
