@@ -1,5 +1,8 @@
 """The environment: every setting of the bot, typed; secrets typed as secrets."""
 
+import os
+import re
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
@@ -74,6 +77,20 @@ class Settings(BaseSettings):
         """No shell expands a `~` in `.env.local`, and the processes that we start may work elsewhere."""
         return value.expanduser().absolute()
 
+    @field_validator("github_api_url")
+    @classmethod
+    def _url(cls, value: str) -> str:
+        if not value.startswith(("http://", "https://")):
+            raise ValueError("must begin with https:// (https://HOST/api/v3 for GitHub Enterprise Server)")
+        return value.rstrip("/")
+
+    @field_validator("github_app_id")
+    @classmethod
+    def _app_id(cls, value: str) -> str:
+        if value and not re.fullmatch(r"\d+|Iv[\w.]+", value):
+            raise ValueError("must be the App's number, or its client id (Iv…), from the App's page on GitHub")
+        return value
+
     @field_validator("engine")
     @classmethod
     def _known_engine(cls, value: str) -> str:
@@ -84,10 +101,14 @@ class Settings(BaseSettings):
     @classmethod
     def read(cls, **given: object) -> "Settings":
         """The settings in force; `given` values win. Raises OperatorFault naming each wrong setting and why."""
+        unknown = [_unknown(name, cls) for name in sorted(os.environ) if name.startswith("PREVIEW_")]
         try:
-            return cls(**given)  # type: ignore[arg-type]
+            settings = cls(**given)  # type: ignore[arg-type]
         except ValidationError as error:
-            raise OperatorFault("\n".join(_describe(item) for item in error.errors())) from None
+            raise OperatorFault("\n".join([*map(_describe, error.errors()), *filter(None, unknown)])) from None
+        if any(unknown):
+            raise OperatorFault("\n".join(filter(None, unknown)))
+        return settings
 
     @cached_property
     def database(self) -> str:
@@ -108,17 +129,22 @@ class Settings(BaseSettings):
 
     @cached_property
     def private_key(self) -> str:
-        """The App's private key in PEM form. Raises OperatorFault when the file it names cannot be read."""
+        """The App's private key in PEM form. Raises OperatorFault when there is no such file, or no key in it."""
         value = self.github_app_private_key.get_secret_value()
         if not value or value.lstrip().startswith("-----BEGIN"):
             return value.replace("\\n", "\n")
         try:
-            return Path(value).expanduser().read_text()
-        except OSError as error:
+            text = Path(value).expanduser().read_text()
+        except (OSError, ValueError) as error:
             raise OperatorFault(
-                f"GITHUB_APP_PRIVATE_KEY: cannot read the key file {value}: {error.strerror}. "
+                f"GITHUB_APP_PRIVATE_KEY: cannot read the key file {value}: {getattr(error, 'strerror', 'no text')}. "
                 "Set it to the key itself or to the path of the .pem file."
             ) from None
+        if "PRIVATE KEY-----" not in text:
+            raise OperatorFault(
+                f"GITHUB_APP_PRIVATE_KEY: {value} holds no private key; it is the .pem file from GitHub"
+            )
+        return text
 
     def secrets(self) -> list[str]:
         """Every configured value that must never be shown."""
@@ -132,18 +158,33 @@ class Settings(BaseSettings):
     def require_github(self) -> None:
         """Raise OperatorFault that lists exactly what `preview serve` still lacks."""
         missing = []
+        has_key = bool(self.private_key)
         if not self.github_webhook_secret.get_secret_value():
             missing.append("GITHUB_WEBHOOK_SECRET: the secret that you typed into the webhook's settings on GitHub")
         if not self.github_token.get_secret_value():
-            if not self.github_app_id:
+            if has_key and not self.github_app_id:
+                missing.append("GITHUB_APP_ID: the number of the App whose key GITHUB_APP_PRIVATE_KEY is")
+            elif not self.github_app_id:
                 missing.append(
                     "GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY: a GitHub App's id and key (or GITHUB_TOKEN: a token "
                     "with read access to contents and write access to pull requests)"
                 )
-            elif not self.private_key:
+            elif not has_key:
                 missing.append("GITHUB_APP_PRIVATE_KEY: the App's key in PEM form, or the path of its .pem file")
         if missing:
             raise OperatorFault("These settings are missing:\n" + "\n".join(f"  {line}" for line in missing))
+
+
+_NOT_OURS = frozenset({"PREVIEW_URL", "PREVIEW_ENGINE_EGRESS_PROXY"})
+"""Names of others that begin alike: what previews are told, and what only the engine reads."""
+
+
+def _unknown(name: str, settings: type[BaseSettings]) -> str | None:
+    known = [f"PREVIEW_{field.upper()}" for field in settings.model_fields]
+    if name in known or name in _NOT_OURS:
+        return None
+    near = get_close_matches(name, known, n=1)
+    return f"{name}: there is no such setting" + (f"; did you mean {near[0]}?" if near else "")
 
 
 def _describe(item: object) -> str:

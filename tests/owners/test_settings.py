@@ -191,3 +191,35 @@ def test_the_readme_names_every_setting():
         for name, field in Settings.model_fields.items()
     ]
     assert [name for name in names if f"`{name}`" not in readme] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("GITHUB_API_URL", "github.com", "GITHUB_API_URL: must begin with https://"),
+        ("GITHUB_APP_ID", "abc", "GITHUB_APP_ID: must be the App's number"),
+        ("PREVIEW_DATADIR", "/tmp", "PREVIEW_DATADIR: there is no such setting; did you mean PREVIEW_DATA_DIR?"),
+    ],
+)
+def test_what_cannot_work_is_refused_at_the_start(monkeypatch, name, value, said):
+    monkeypatch.setenv(name, value)
+    with pytest.raises(OperatorFault) as refused:
+        Settings.read()
+    assert said in str(refused.value)
+
+
+def test_a_key_file_without_a_key_is_refused(monkeypatch, tmp_path):
+    (tmp_path / "README.md").write_text("no key")
+    monkeypatch.setenv("GITHUB_APP_PRIVATE_KEY", str(tmp_path / "README.md"))
+    with pytest.raises(OperatorFault, match="holds no private key"):
+        Settings.read().require_github()
+
+
+def test_a_key_without_its_app_is_told_as_just_that(monkeypatch):
+    monkeypatch.setenv("GITHUB_APP_PRIVATE_KEY", "-----BEGIN RSA PRIVATE KEY-----\n…")
+    monkeypatch.setenv("GITHUB_WEBHOOK_SECRET", "secret")
+    with pytest.raises(OperatorFault) as refused:
+        Settings.read().require_github()
+    assert str(refused.value).splitlines()[1:] == [
+        "  GITHUB_APP_ID: the number of the App whose key GITHUB_APP_PRIVATE_KEY is"
+    ]
