@@ -27,7 +27,7 @@ def test_without_any_setting_the_defaults_are_in_force():
 def test_tests_do_not_see_the_developer_s_environment(tmp_path):
     (tmp_path / ".env.local").write_text("PREVIEW_HOST=0.0.0.0\n")
     poison = {"PREVIEW_PORT": "1", "GITHUB_TOKEN": "t" * 20, "VERCEL_TOKEN": "v" * 20, "GITHUB_API_URL": "http://x"}
-    words = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
+    words = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0")
     test = f"{__file__}::{test_without_any_setting_the_defaults_are_in_force.__name__}"
     done = subprocess.run(
         [*words, test], env={**os.environ, **poison}, cwd=tmp_path, capture_output=True, text=True, check=False

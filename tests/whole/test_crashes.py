@@ -47,7 +47,9 @@ async def arm(town: Town, point: str) -> None:
 
     async def idle() -> bool:
         with closing(sqlite3.connect(Path(town.settings["PREVIEW_DATA_DIR"], "workflows.db"))) as database:
-            return not database.execute("SELECT 1 FROM workflow_status WHERE status = 'PENDING'").fetchone()
+            return not database.execute(
+                "SELECT 1 FROM workflow_status WHERE status IN ('PENDING', 'ENQUEUED')"
+            ).fetchone()
 
     if "PREVIEW_DATABASE_URL" not in town.settings:
         await until(idle, what="the bot to have nothing to do", deadline=PATIENCE)
