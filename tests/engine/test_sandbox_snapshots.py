@@ -21,8 +21,8 @@ pytestmark = pytest.mark.bwrap
 
 
 def used(engine: EngineProcess) -> int:
-    """Bytes of all layers and disks."""
-    listed = subprocess.run(["du", "-s", "-B1", engine.data], capture_output=True, check=True, text=True)
+    """Bytes of all layers and disks. `du` sums up and still complains of overlay's closed, empty work folders."""
+    listed = subprocess.run(["du", "-s", "-B1", engine.data], capture_output=True, check=False, text=True)
     return int(listed.stdout.split()[0])
 
 
